@@ -1,0 +1,98 @@
+"""Checks at start-up that every agent of an application has what it declares a need for."""
+
+from collections.abc import Iterable
+from typing import override
+
+from spakky.core.pod.annotations.pod import Pod
+from spakky.core.pod.interfaces.aware.container_aware import IContainerAware
+from spakky.core.pod.interfaces.container import IContainer
+from spakky.core.pod.interfaces.post_processor import IPostProcessor
+
+from spakky.agent.agent import Agent
+from spakky.agent.error import (
+    AgentBootstrapError,
+    AgentModelConfigurationError,
+    AgentPersistenceConfigurationError,
+)
+from spakky.agent.port_lookup import (
+    find_injected,
+    find_model,
+    find_one,
+    find_tool_objects,
+    remember_container,
+)
+from spakky.agent.ports.model import IAgentModel
+from spakky.agent.ports.repositories import IAgentTranscriptRepository, IAgentUnitOfWork
+from spakky.agent.rules.approval import needs_approval
+from spakky.agent.runner import PERSISTENCE_HINT
+
+
+@Pod(name="spakky.agent.bootstrap")
+class AgentBootstrapValidator(IPostProcessor, IContainerAware):
+    """Looks at each agent when the container has built it, and fails the start with what is missing."""
+
+    def __init__(self) -> None:
+        self._container: IContainer | None = None
+
+    @override
+    def set_container(self, container: IContainer) -> None:
+        self._container = container
+
+    @override
+    def post_process(self, pod: object) -> object:
+        agent = Agent.get_or_none(type(pod))
+        if agent is not None and self._container is not None:
+            remember_container(pod, self._container)
+            validate_agent(agent, pod, self._container)
+        return pod
+
+
+def validate_agent(agent: Agent, instance: object, container: IContainer) -> None:
+    """Check one agent.
+
+    Raises:
+        AgentDefinitionError: A tool's signature cannot be offered to a model.
+        AgentPersistenceConfigurationError: The agent is durable, and repositories are missing.
+        AgentModelConfigurationError: The standard loop has no model to ask.
+        AgentBootstrapError: A tool needs approval that a stateless agent cannot ask for, or an injected object is missing.
+    """
+    agent.validate_bootstrap()
+    _check_persistence(agent, instance, container)
+    if not agent.has_standard_loop:
+        return
+    if find_model(instance) is None and not container.contains(IAgentModel):
+        message = f"Agent {agent.agent_name} has no IAgentModel; inject one, or install a model adapter such as spakky-vllm."
+        raise AgentModelConfigurationError(message)
+    _check_approval(agent)
+    find_tool_objects(instance, agent.spec.tools)
+    for mate in agent.spec.teammates:
+        if mate.pod is not None:
+            find_one(instance, mate.pod, f"the teammate {mate.name}")
+
+
+def _check_persistence(agent: Agent, instance: object, container: IContainer) -> None:
+    needed = agent.required_persistence_repository_types()
+    if needed and agent.has_standard_loop:
+        needed = (*needed, IAgentTranscriptRepository, IAgentUnitOfWork)
+    missing = [kind for kind in needed if not _is_there(kind, instance, container)]
+    if not missing:
+        return
+    message = f"Agent {agent.agent_name} is durable, but nothing is registered for {_names(missing)}. {PERSISTENCE_HINT}"
+    raise AgentPersistenceConfigurationError(message)
+
+
+def _is_there(kind: type[object], instance: object, container: IContainer) -> bool:
+    return bool(find_injected(instance, kind)) or container.contains(kind)
+
+
+def _names(kinds: Iterable[type[object]]) -> str:
+    return ", ".join(kind.__name__ for kind in kinds)
+
+
+def _check_approval(agent: Agent) -> None:
+    if agent.spec.is_durable:
+        return
+    gated = [tool.name for tool in agent.tool_catalog.descriptors if needs_approval(tool.metadata)]
+    if gated:
+        message = f"Agent {agent.agent_name} is stateless, but its tools {', '.join(gated)} need a person's approval, which only a durable agent can wait for; set recovery=RecoveryStrategy.ACTION_BOUNDARY, or mark them ToolApprovalRequirement.NOT_REQUIRED."
+        raise AgentBootstrapError(message)

@@ -1,0 +1,65 @@
+"""What ``@Agent`` attaches to a class: its spec and its catalogs. It knows nothing of the loop that runs it."""
+
+from dataclasses import dataclass, field
+from inspect import isclass
+from typing import override
+
+from spakky.core.pod.annotations.pod import Pod, PodType
+
+from spakky.agent.declare.catalog import AgentToolCatalog, discover_agent_tools, merge_catalogs
+from spakky.agent.declare.catalog import describe_tool_function
+from spakky.agent.declare.signal_hook import AgentSignalHookCatalog, discover_agent_signal_hooks
+from spakky.agent.declare.spec import AgentExecutionSpec
+from spakky.agent.declare.teammate_tool import describe_teammate
+from spakky.agent.error import AgentDefinitionError
+
+
+@dataclass(eq=False)
+class AgentDefinition(Pod):
+    """The definition of an agent, without the binding to the loop.
+
+    Attributes:
+        spec: What the author declared.
+        tool_catalog: The tools of the class, of ``spec.tools`` and of the teammates.
+        signal_hook_catalog: The signal hooks of the class.
+    """
+
+    spec: AgentExecutionSpec = field(default_factory=AgentExecutionSpec, kw_only=True)
+    tool_catalog: AgentToolCatalog = field(init=False, default_factory=AgentToolCatalog)
+    signal_hook_catalog: AgentSignalHookCatalog = field(
+        init=False, default_factory=AgentSignalHookCatalog
+    )
+
+    @override
+    def _initialize(self, obj: PodType) -> None:
+        if not isclass(obj):
+            message = "@Agent decorates classes; put a function's work into a method of one."
+            raise AgentDefinitionError(message)
+        if not isinstance(self.spec, AgentExecutionSpec):
+            message = f"@Agent of {obj.__qualname__} needs spec=AgentExecutionSpec(...), not {type(self.spec).__name__}."
+            raise AgentDefinitionError(message)
+        super()._initialize(obj)
+        self.tool_catalog = merge_catalogs(
+            discover_agent_tools(obj),
+            *(self._catalog_of(source) for source in self.spec.tools),
+            AgentToolCatalog(tuple(describe_teammate(mate) for mate in self.spec.teammates)),
+        )
+        self.signal_hook_catalog = discover_agent_signal_hooks(obj)
+        self._check_hooks(obj)
+
+    @staticmethod
+    def _catalog_of(source: object) -> AgentToolCatalog:
+        if isclass(source):
+            return discover_agent_tools(source)
+        return AgentToolCatalog((describe_tool_function(source),))
+
+    def _check_hooks(self, owner: type[object]) -> None:
+        for hook in self.signal_hook_catalog.descriptors:
+            if hook.kind not in self.spec.accepted_signals:
+                message = f"{owner.__qualname__}.{hook.identity.member_name} handles {hook.kind.value} signals, which the agent does not accept; add AgentSignalKind.{hook.kind.name} to accepted_signals."
+                raise AgentDefinitionError(message)
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name: the spec's, else the class's."""
+        return self.spec.name or self.type_.__name__

@@ -1,0 +1,185 @@
+"""Gathers one answer of the model out of its stream, and gives what may be shown of it on the way."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spakky.agent.contracts.evidence import AgentEvidenceCandidate
+from spakky.agent.contracts.model_message import ModelToolCall
+from spakky.agent.contracts.model_stream import (
+    ModelError,
+    ModelStreamEvent,
+    ModelStreamEventKind,
+    ModelUsage,
+)
+from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue
+from spakky.agent.loop.exposure import TextChannel
+from spakky.agent.loop.frames import (
+    CallArgumentsShown,
+    CallClosed,
+    CallOpened,
+    Frame,
+    ProgressShown,
+    ReasoningShown,
+    TextShown,
+)
+from spakky.agent.loop.kit import RunKit
+from spakky.agent.loop.plan_calls import CallNamer, shown_arguments
+from spakky.agent.loop.progress import Progress
+from spakky.agent.rules.history import used_call_ids
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A call that the model has begun: the provider's id, the run's own id, and how much of it was shown."""
+
+    provider_id: str | None
+    call_id: str
+    name: str
+    guarded: bool
+    closed: bool = False
+    call: ModelToolCall | None = None
+
+
+class AnswerReader:
+    """One answer while it streams in. Text events are handled by ``take_text``, all others by ``take``."""
+
+    def __init__(self, kit: RunKit, progress: Progress) -> None:
+        self._kit = kit
+        self.message_id = progress.message_id
+        self._reasoning_id = f"{progress.run_id}/reasoning/{progress.step}"
+        self._namer = CallNamer(used_call_ids(progress.seeds + progress.transcript), progress.step)
+        self._text = kit.exposure.open_channel()
+        self._texts: list[str] = []
+        self._reasoning: TextChannel | None = None
+        self._calls: list[_OpenCall] = []
+        self._has_text = False
+        self.structured: JsonValue = None
+        self.usage = ModelUsage()
+        self.metadata: JsonObject = EMPTY_OBJECT
+        self.error: ModelError | None = None
+        self.audits: list[AgentEvidenceCandidate] = []
+
+    @property
+    def text(self) -> str:
+        """The whole text, as it may be kept."""
+        return "".join(self._texts)
+
+    def calls(self) -> tuple[ModelToolCall, ...]:
+        """Give the finished calls, each with its own id, in the model's order."""
+        return tuple(call.call for call in self._calls if call.call is not None)
+
+    def push_text(self, piece: str) -> tuple[str, ...]:
+        """Take a piece of text and give what may be shown of it now."""
+        self._has_text = True
+        return self._text.push(piece)
+
+    def take(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take any event that is no text, and give what it shows."""
+        if event.usage is not None:
+            self.usage = event.usage
+        match event.kind:
+            case ModelStreamEventKind.REASONING_DELTA:
+                yield from self._reason(event.reasoning_delta or "")
+            case ModelStreamEventKind.TOOL_CALL_START if event.tool_call is not None:
+                yield from self.flush()
+                yield from self._open(event.tool_call)
+            case ModelStreamEventKind.TOOL_CALL_ARGS_DELTA:
+                yield from self._arguments(event)
+            case ModelStreamEventKind.TOOL_CALL_END:
+                yield from self._end(event.tool_call)
+            case ModelStreamEventKind.TOOL_CALL_CANDIDATE if event.tool_call is not None:
+                yield from self._finish_call(event.tool_call)
+            case ModelStreamEventKind.STRUCTURED_OUTPUT:
+                self.structured = event.structured_output
+            case ModelStreamEventKind.PROGRESS:
+                yield from _progress(event.metadata)
+            case ModelStreamEventKind.ERROR:
+                self.error = event.error or ModelError("agent.model.failed", "The model failed.")
+            case ModelStreamEventKind.DONE:
+                self.metadata = event.metadata
+            case _:
+                return
+
+    def flush(self) -> Iterator[Frame]:
+        """Finish the texts that are open, and give what they held back.
+
+        Raises:
+            AgentOutputGuardError: An audit found a raw match.
+        """
+        if self._reasoning is not None:
+            channel, self._reasoning = self._reasoning, None
+            for piece in channel.finish():
+                yield ReasoningShown(self._reasoning_id, piece)
+        channel, self._text = self._text, self._kit.exposure.open_channel()
+        for piece in channel.finish():
+            yield TextShown(self.message_id, piece)
+        self._texts.append(channel.text)
+        if channel.audit is not None:
+            self.audits.append(channel.audit)
+
+    def _reason(self, piece: str) -> Iterator[Frame]:
+        if self._reasoning is None:
+            self._reasoning = self._kit.exposure.open_channel()
+        for chunk in self._reasoning.push(piece):
+            yield ReasoningShown(self._reasoning_id, chunk)
+
+    def _open(self, call: ModelToolCall) -> Iterator[Frame]:
+        tool = self._kit.find_tool(call.name)
+        guarded = bool(self._kit.exposure.policy is not None) or (
+            tool is not None and bool(tool.schema.input_sensitive_fields)
+        )
+        opened = _OpenCall(call.call_id, self._namer.next_id(call.call_id), call.name, guarded)
+        self._calls.append(opened)
+        yield CallOpened(opened.call_id, call.name, self.message_id if self._has_text else None)
+
+    def _arguments(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        opened = self._find(event.tool_call)
+        # Argument text cannot be guarded piece by piece; it is shown once the call is decoded.
+        if opened is not None and not opened.guarded and event.tool_call_args_delta:
+            yield CallArgumentsShown(opened.call_id, event.tool_call_args_delta)
+
+    def _end(self, call: ModelToolCall | None) -> Iterator[Frame]:
+        opened = self._find(call)
+        if opened is None:
+            return
+        if call is not None and call.arguments:
+            opened.call = replace(call, call_id=opened.call_id)
+        if not opened.guarded:
+            yield from self._close(opened)
+
+    def _close(self, opened: _OpenCall) -> Iterator[Frame]:
+        if not opened.closed:
+            opened.closed = True
+            yield CallClosed(opened.call_id)
+
+    def _finish_call(self, call: ModelToolCall) -> Iterator[Frame]:
+        opened = self._find(call, unfinished=True)
+        if opened is None:
+            yield from self.flush()
+            yield from self._open(call)
+            opened = self._calls[-1]
+            opened.guarded = True
+        opened.call = replace(call, call_id=opened.call_id)
+        if opened.guarded:
+            yield CallArgumentsShown(opened.call_id, self._shown_text(opened.call))
+        yield from self._close(opened)
+
+    def _shown_text(self, call: ModelToolCall) -> str:
+        tool = self._kit.find_tool(call.name)
+        arguments = call.arguments if tool is None else shown_arguments(tool, call.arguments)
+        return self._kit.exposure.guard_text(json.dumps(arguments, ensure_ascii=False))
+
+    def _find(self, call: ModelToolCall | None, *, unfinished: bool = False) -> _OpenCall | None:
+        candidates = [c for c in self._calls if not (unfinished and c.call is not None)]
+        if call is not None and call.call_id is not None:
+            return next((c for c in reversed(candidates) if c.provider_id == call.call_id), None)
+        if unfinished:
+            return next((c for c in candidates if call is None or c.name == call.name), None)
+        return candidates[-1] if candidates else None
+
+
+def _progress(metadata: JsonObject) -> Iterator[Frame]:
+    message = metadata.get("message")
+    if isinstance(message, str) and message.strip():
+        yield ProgressShown(message, "model")

@@ -1,0 +1,187 @@
+"""Hands a call to a teammate: a local one runs as a child of this run, a remote one through the delegate port."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from spakky.agent.contracts.delegation import (
+    AgentDelegateTarget,
+    DelegationContextSlice,
+    DelegationPacket,
+    DelegationResult,
+    DelegationReturnPolicy,
+)
+from spakky.agent.contracts.events import AgentEvent
+from spakky.agent.contracts.evidence import AgentEvidenceCandidate
+from spakky.agent.contracts.run_events import RunFinishedEvent, RunPausedEvent
+from spakky.agent.contracts.run_input import RunAgentInput
+from spakky.agent.contracts.state import AgentStatus
+from spakky.agent.contracts.yields import AgentYieldKind, Error
+from spakky.agent.declare.spec import AgentTeammate
+from spakky.agent.error import AbstractSpakkyAgentError
+from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue
+from spakky.agent.loop.children import ChildOrder
+from spakky.agent.loop.frames import ChildShown, Frame
+from spakky.agent.loop.kit import RunKit
+from spakky.agent.loop.outcomes import CallReturned, Outcome
+from spakky.agent.loop.plan_calls import shown_result
+from spakky.agent.loop.progress import CallStage, CallState
+from spakky.agent.loop.tool_result import failed, render_result
+
+ANCESTORS_KEY = "spakky.ancestors"
+"""Run metadata: the names of the agents above a delegated run, so that no agent delegates to itself in a circle."""
+
+MAX_DEPTH = 8
+"""How deep delegations may nest."""
+
+
+async def run_delegate(
+    kit: RunKit, call: CallState
+) -> AsyncGenerator[Frame | Outcome, None]:
+    """Run a delegate call; a local child's events come as they happen, the call's result comes last."""
+    teammate = next((mate for mate in kit.spec.teammates if mate.name == call.delegate), None)
+    if teammate is None:
+        yield failed(call, None, f"The agent has no teammate {call.delegate} any more.")
+        return
+    packet = packet_of(kit, call, teammate)
+    runs = _run_local(kit, call, teammate) if teammate.pod is not None else _run_remote(kit, call, packet)
+    try:
+        async with aclosing(runs) as items:
+            async for item in items:
+                if isinstance(item, _Reply):
+                    yield _returned(kit, call, packet, item)
+                else:
+                    yield item
+    except AbstractSpakkyAgentError as error:
+        yield failed(call, kit.find_tool(call.call.name), f"{teammate.name} could not be run: {error}")
+
+
+class _Reply:
+    """What a teammate gave back: a text for the model and the output as JSON, or why there is none."""
+
+    def __init__(self, summary: str, output: JsonValue = None, *, failure: bool = False) -> None:
+        self.summary = summary
+        self.output = output
+        self.failure = failure
+
+
+def packet_of(kit: RunKit, call: CallState, teammate: AgentTeammate) -> DelegationPacket:
+    """Give the packet that states what is delegated."""
+    arguments = call.call.arguments
+    summary = arguments.get("context_summary")
+    task: JsonObject = {
+        key: arguments[key] for key in ("instruction", "task") if arguments.get(key) is not None
+    }
+    pod = teammate.pod
+    return DelegationPacket(
+        id=call.action_id,
+        parent_agent_state_id=kit.run_id,
+        target=AgentDelegateTarget(
+            agent_type=str(teammate.card_url) if pod is None else pod.__qualname__,
+            agent_name=teammate.name,
+        ),
+        task=task,
+        context=DelegationContextSlice(summary=summary if isinstance(summary, str) else None),
+        metadata=FrozenObject({"conversation_id": kit.run_input.effective_conversation_id}),
+    )
+
+
+def child_instruction(arguments: JsonObject) -> str:
+    """Give the instruction that a local child gets: the task and context first, where the model gave them."""
+    parts = [str(arguments.get("instruction", ""))]
+    if arguments.get("task"):
+        parts.append(f"Task: {arguments['task']}")
+    if arguments.get("context_summary"):
+        parts.append(f"Context: {arguments['context_summary']}")
+    return "\n\n".join(parts)
+
+
+async def _run_local(
+    kit: RunKit, call: CallState, teammate: AgentTeammate
+) -> AsyncGenerator[Frame | Outcome | _Reply, None]:
+    ancestors = _ancestors(kit)
+    if len(ancestors) > MAX_DEPTH:
+        yield _Reply(f"Delegation is nested deeper than {MAX_DEPTH} agents; do the task without {teammate.name}.", failure=True)
+        return
+    run_input = RunAgentInput(
+        state_id=f"{call.action_id}/child",
+        instruction=child_instruction(call.call.arguments),
+        conversation_id=f"{kit.run_input.effective_conversation_id}/{call.action_id}",
+        parent_run_id=kit.run_id,
+        resume=True,
+        metadata=FrozenObject({ANCESTORS_KEY: [*ancestors]}),
+    )
+    last: AgentEvent | None = None
+    async with aclosing(kit.open_child(ChildOrder(teammate.name, run_input))) as events:
+        async for event in events:
+            last = event
+            yield ChildShown(event)
+    yield _reply_of(teammate.name, last)
+
+
+def _ancestors(kit: RunKit) -> tuple[str, ...]:
+    above = kit.run_input.metadata.get(ANCESTORS_KEY)
+    names = tuple(str(name) for name in above) if isinstance(above, list | tuple) else ()
+    return (*names, kit.agent_name)
+
+
+def _reply_of(name: str, last: AgentEvent | None) -> _Reply:
+    match last:
+        case RunFinishedEvent(status=AgentStatus.COMPLETED) if last.error is None:
+            return _Reply(_text_of(last.result), last.result)
+        case RunFinishedEvent(status=AgentStatus.CANCELLED):
+            return _Reply(f"{name} was cancelled.", failure=True)
+        case RunFinishedEvent():
+            why = (last.error or {}).get("message", "it gave no reason")
+            return _Reply(f"{name} failed: {why}", failure=True)
+        case RunPausedEvent():
+            return _Reply(f"{name} waits for a person and has not finished: {last.prompt}", failure=True)
+        case _:
+            return _Reply(f"{name} ended without a result.", failure=True)
+
+
+def _text_of(result: JsonValue) -> str:
+    if isinstance(result, dict) and isinstance(result.get("output_text"), str):
+        return str(result["output_text"])
+    return result if isinstance(result, str) else ""
+
+
+async def _run_remote(
+    kit: RunKit, call: CallState, packet: DelegationPacket
+) -> AsyncGenerator[Frame | Outcome | _Reply, None]:
+    if kit.delegate is None:
+        yield _Reply(f"No IAgentDelegate is registered, so {call.delegate} cannot be reached.", failure=True)
+        return
+    final: _Reply | None = None
+    async with aclosing(kit.delegate.delegate(packet)) as items:
+        async for item in items:
+            match item.payload:
+                case DelegationResult() as result:
+                    final = _Reply(result.summary, _allowed(packet, result))
+                case Error() as error if item.kind is AgentYieldKind.ERROR:
+                    final = _Reply(f"{call.delegate} failed: {error.message}", failure=True)
+                case _:
+                    continue
+    yield final or _Reply(f"{call.delegate} ended without a result.", failure=True)
+
+
+def _allowed(packet: DelegationPacket, result: DelegationResult) -> JsonValue:
+    keeps = packet.return_policy is DelegationReturnPolicy.FINAL_OUTPUT
+    return result.output if keeps else None
+
+
+def _returned(
+    kit: RunKit, call: CallState, packet: DelegationPacket, reply: _Reply
+) -> CallReturned:
+    tool = kit.find_tool(call.call.name)
+    if reply.failure:
+        return failed(call, tool, reply.summary)
+    content: JsonValue = reply.summary or reply.output
+    message = render_result(call, content)
+    done = replace(call, stage=CallStage.DONE)
+    result = DelegationResult(
+        id=f"{packet.id}/result", packet_id=packet.id, target=packet.target, summary=reply.summary or "The teammate finished.", output=reply.output
+    )
+    evidence = result.to_parent_evidence(evidence_id=result.id, parent_agent_state_id=kit.run_id)
+    candidate = AgentEvidenceCandidate(evidence.kind, evidence.payload, evidence.summary)
+    return CallReturned(done, message, shown_result(done, message, content, tool), candidate)

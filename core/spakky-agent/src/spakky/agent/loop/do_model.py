@@ -1,0 +1,171 @@
+"""Makes one model call: builds the request, passes the stream on, and says what came of it."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+
+from spakky.agent.contracts.cancellation import (
+    AgentCancellationCleanupTask,
+    AgentCancellationTargetKind,
+)
+from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
+from spakky.agent.contracts.model_request import ModelRequest
+from spakky.agent.contracts.model_stream import ModelStreamEvent, ModelStreamEventKind
+from spakky.agent.contracts.signals import AgentSignal
+from spakky.agent.contracts.state import AgentState
+from spakky.agent.error import (
+    AbstractSpakkyAgentError,
+    AgentAuthRequiredError,
+    AgentModelError,
+)
+from spakky.agent.json_value import FrozenObject, clean_text
+from spakky.agent.loop.answer import AnswerReader
+from spakky.agent.loop.build_request import build_request
+from spakky.agent.loop.frames import Frame, StepFinished, StepStarted, TextShown
+from spakky.agent.loop.gate import Tripped
+from spakky.agent.loop.gather_context import GatheredContext, gather_context
+from spakky.agent.loop.kit import RunKit
+from spakky.agent.loop.outcomes import Answered, AuthNeeded, ModelBroke, Outcome
+from spakky.agent.loop.output_form import OutputMisfit
+from spakky.agent.loop.progress import FinalAnswer, Progress
+from spakky.agent.loop.stopping import stop_with_cleanup
+
+_TOKEN = ModelStreamEventKind.TOKEN_DELTA
+_MESSAGE = ModelStreamEventKind.MESSAGE_DELTA
+_DONE = ModelStreamEventKind.DONE
+
+
+async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | Outcome, None]:
+    """Call the model. The step's frames are balanced whatever happens; the outcome comes last."""
+    yield StepStarted(progress.step_name)
+    reader = AnswerReader(kit, progress)
+    stream = _OpenStream(progress.model_action_id)
+    outcome: Outcome | None = None
+    # One generator level for each delta costs a fifth of a microsecond, so the stream is read here and not in a helper.
+    try:
+        context = GatheredContext()
+        async with aclosing(gather_context(kit, progress, context)) as items:
+            async for item in items:
+                yield item
+        request = await kit.gate.wait(
+            build_request(kit, progress, context.packs, context.manifest)
+        )
+        following, wait, message_id = stream.open(kit, request), kit.gate.wait, reader.message_id
+        while reader.error is None:
+            try:
+                event = await wait(following())
+            except StopAsyncIteration:
+                break
+            if event.kind is _TOKEN or event.kind is _MESSAGE:
+                for text in reader.push_text(event.token_delta or event.message_delta or ""):
+                    yield TextShown(message_id, text)
+                continue
+            for frame in reader.take(event):
+                yield frame
+            if event.kind is _DONE:
+                break
+        for frame in reader.flush():
+            yield frame
+        outcome = outcome_of(kit, progress, reader)
+        for frame in final_text(kit, outcome):
+            yield frame
+    except Tripped:
+        outcome = None
+    except Exception as error:  # noqa: BLE001 - whatever a backend raises ends the call, typed
+        outcome = _broke(error)
+    finally:
+        if kit.gate.stopped is None:
+            await stream.close()
+    try:
+        yield StepFinished(progress.step_name)
+        if outcome is not None:
+            yield outcome
+        else:
+            async with aclosing(stop_with_cleanup(kit, (stream.cleanup_task(),))) as items:
+                async for item in items:
+                    yield item
+    finally:
+        await stream.close()
+
+
+class _OpenStream:
+    """The model's stream, closed once, by whoever comes first."""
+
+    def __init__(self, action_id: str) -> None:
+        self._action_id = action_id
+        self._events: AsyncIterator[ModelStreamEvent] | None = None
+
+    def open(self, kit: RunKit, request: ModelRequest) -> Callable[[], Awaitable[ModelStreamEvent]]:
+        """Start the stream and give what reads its next event."""
+        self._events = kit.model.stream(request)
+        return self._events.__anext__
+
+    async def close(self) -> None:
+        """Close the stream. The port promises an iterator; those that hold a connection are generators."""
+        events, self._events = self._events, None
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+    def cleanup_task(self) -> AgentCancellationCleanupTask:
+        """Give what stops the stream when the run is cancelled."""
+
+        async def close(_state: AgentState, _signal: AgentSignal) -> None:
+            await self.close()
+
+        return AgentCancellationCleanupTask(
+            AgentCancellationTargetKind.MODEL_STREAM, self._action_id, close
+        )
+
+
+def outcome_of(kit: RunKit, progress: Progress, reader: AnswerReader) -> Outcome:
+    """Say what came of a call whose stream has ended."""
+    if reader.error is not None:
+        return ModelBroke(reader.error.code, reader.error.message, reader.error.retryable)
+    planned = kit.planner.plan(reader.calls(), progress.step)
+    text = clean_text(reader.text)
+    message = ModelMessage(
+        ModelMessageRole.ASSISTANT, text, tool_calls=planned.stored, message_id=reader.message_id
+    )
+    answer, misfit = (None, None) if planned.calls else _final(kit, reader, text)
+    return Answered(
+        message=message,
+        calls=planned.calls,
+        mistakes=planned.mistakes,
+        usage=reader.usage,
+        answer=answer,
+        misfit=misfit,
+        audits=tuple(reader.audits),
+    )
+
+
+def _final(
+    kit: RunKit, reader: AnswerReader, text: str
+) -> tuple[FinalAnswer | None, str | None]:
+    try:
+        output = kit.output.read(text, reader.structured)
+    except OutputMisfit as misfit:
+        return None, str(misfit)
+    reason = reader.metadata.get("finish_reason")
+    metadata = FrozenObject({} if reason is None else {"finish_reason": reason})
+    return FinalAnswer(text, reader.message_id, output, metadata), None
+
+
+def final_text(kit: RunKit, outcome: Outcome) -> Iterator[Frame]:
+    """Give the answer's text where nothing of it was shown while it streamed in."""
+    if not kit.exposure.shows_only_final or not isinstance(outcome, Answered):
+        return
+    answer = outcome.answer
+    if answer is not None and answer.text:
+        yield TextShown(answer.message_id, answer.text)
+
+
+def _broke(error: Exception) -> Outcome:
+    match error:
+        case AgentAuthRequiredError():
+            return AuthNeeded(error.provider, error.prompt)
+        case AgentModelError():
+            return ModelBroke(error.error_code, str(error), error.retryable)
+        case AbstractSpakkyAgentError():
+            return ModelBroke(error.code, str(error))
+        case _:
+            message = f"The model adapter raised {type(error).__name__}; see its log."
+            return ModelBroke("agent.model.failed", message)

@@ -1,0 +1,189 @@
+"""Plans the tool calls of one answer: names and binds each, replaces secrets, and finds those that need consent. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from spakky.agent.contracts.model_message import ModelMessage, ModelToolCall
+from spakky.agent.contracts.tool_metadata import Idempotency
+from spakky.agent.declare.catalog import AgentToolCatalog, AgentToolDescriptor
+from spakky.agent.error import AgentToolBindingError, AgentToolDispatchError
+from spakky.agent.guards.exposure import EvidenceExposurePolicy
+from spakky.agent.guards.redact import redact_fields
+from spakky.agent.guards.sensitive import SecretField, SensitiveField
+from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue, digest_value
+from spakky.agent.loop.frames import CallFinished
+from spakky.agent.loop.outcomes import CallReturned
+from spakky.agent.loop.progress import CallStage, CallState
+from spakky.agent.rules.approval import needs_approval
+from spakky.agent.rules.history import answer_call
+
+_SHOWN = EvidenceExposurePolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCalls:
+    """The calls of one answer.
+
+    Attributes:
+        stored: The calls as they join the transcript; raw secrets are replaced.
+        calls: Their states, in the model's order; those that the model got wrong are DONE.
+        mistakes: The results of those.
+    """
+
+    stored: tuple[ModelToolCall, ...]
+    calls: tuple[CallState, ...]
+    mistakes: tuple[CallReturned, ...]
+
+
+class CallNamer:
+    """Gives each call of a run an id of its own: the provider's where it is new, else one made of step and position."""
+
+    def __init__(self, used: Set[str], step: int) -> None:
+        self._used = set(used)
+        self._step = step
+        self._position = 0
+
+    def next_id(self, provider_id: str | None) -> str:
+        """Give the id of the next call."""
+        self._position += 1
+        call_id = provider_id
+        if not call_id or call_id in self._used:
+            call_id = f"call_{self._step}_{self._position}"
+        self._used.add(call_id)
+        return call_id
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlanner:
+    """Plans calls against what one run may call.
+
+    Attributes:
+        catalog: Every tool of the run.
+        teammates: The teammate behind each delegate tool, by the tool's name.
+        run_id: The run.
+        durable: Whether the run can wait for a person.
+    """
+
+    catalog: AgentToolCatalog
+    teammates: Mapping[str, str]
+    run_id: str
+    durable: bool
+
+    def plan(self, calls: Sequence[ModelToolCall], step: int) -> PlannedCalls:
+        """Plan every call of an answer before any of them runs; each already has its final id."""
+        planned = [
+            self._plan(call, f"{self.run_id}/call/{step}.{position}")
+            for position, call in enumerate(calls, 1)
+        ]
+        return PlannedCalls(
+            stored=tuple(stored for stored, _, _ in planned),
+            calls=tuple(state for _, state, _ in planned),
+            mistakes=tuple(mistake for _, _, mistake in planned if mistake is not None),
+        )
+
+    @staticmethod
+    def is_storable(tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
+        """Say whether arguments hold no raw secret."""
+        return without_secrets(tool, arguments) == arguments
+
+    def _plan(
+        self, call: ModelToolCall, action_id: str
+    ) -> tuple[ModelToolCall, CallState, CallReturned | None]:
+        try:
+            tool = self.catalog.by_schema_name(call.name)
+        except AgentToolDispatchError as error:
+            unknown = _unknown_state(call, action_id)
+            return call, unknown, mistake_of(unknown, str(error))
+        stored = replace(call, arguments=without_secrets(tool, call.arguments))
+        storable = stored.arguments == call.arguments
+        problem = next(_problems(call, tool, storable=storable, durable=self.durable), None)
+        gated = needs_approval(tool.metadata)
+        state = CallState(
+            action_id,
+            call if problem is None else stored,
+            digest_value(stored.arguments),
+            CallStage.GATED if gated else CallStage.READY,
+            tool.metadata.idempotency,
+            concurrent=tool.metadata.may_run_concurrently,
+            storable=storable,
+            delegate=self.teammates.get(call.name),
+        )
+        if problem is None:
+            return stored, state, None
+        mistake = mistake_of(state, problem, tool)
+        return stored, mistake.call, mistake
+
+
+def _unknown_state(call: ModelToolCall, action_id: str) -> CallState:
+    digest = digest_value(call.arguments)
+    return CallState(action_id, call, digest, CallStage.DONE, Idempotency.UNKNOWN)
+
+
+def _problems(
+    call: ModelToolCall, tool: AgentToolDescriptor, *, storable: bool, durable: bool
+) -> Iterator[str]:
+    if call.arguments_error is not None:
+        yield f"The arguments of {call.name} cannot be read: {call.arguments_error}"
+        return
+    try:
+        tool.bind_invocation(call.arguments)
+    except AgentToolBindingError as error:
+        yield str(error)
+        return
+    if needs_approval(tool.metadata):
+        if not durable:
+            yield f"{call.name} needs a person's approval, which this agent has no way to ask for; do without it."
+        elif not storable:
+            yield f"{call.name} needs a person's approval, and a call with a raw secret cannot wait for one; use a reference to the secret."
+
+
+def mistake_of(
+    state: CallState, content: str, tool: AgentToolDescriptor | None = None
+) -> CallReturned:
+    """Answer a call that is not run, with the reason for the model to read."""
+    done = replace(state, stage=CallStage.DONE)
+    message = answer_call(
+        done.call, content, message_id=done.action_id, is_error=True, ran=False
+    )
+    return CallReturned(done, message, shown_result(done, message, content, tool))
+
+
+def shown_result(
+    state: CallState, message: ModelMessage, result: JsonValue, tool: AgentToolDescriptor | None
+) -> CallFinished:
+    """Give what both streams show of a finished call; sensitive arguments are replaced."""
+    return CallFinished(
+        state.call_id,
+        state.call.name,
+        message.message_id or state.action_id,
+        EMPTY_OBJECT if tool is None else shown_arguments(tool, state.call.arguments),
+        result,
+        is_error=bool(message.metadata.get("is_error")),
+    )
+
+
+def shown_arguments(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
+    """Replace every sensitive argument."""
+    fields = tool.schema.input_sensitive_fields
+    if not fields:
+        return arguments
+    guarded = redact_fields(arguments, fields, _SHOWN.can_expose_value)
+    return guarded if isinstance(guarded, dict) else EMPTY_OBJECT
+
+
+def without_secrets(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
+    """Replace every raw secret; personal data stay, since the run needs them to go on."""
+    fields = [
+        field
+        for field in tool.schema.input_sensitive_fields
+        if isinstance(field.field, SecretField)
+    ]
+    if not fields:
+        return arguments
+    guarded = redact_fields(arguments, fields, may_be_stored)
+    return guarded if isinstance(guarded, dict) else EMPTY_OBJECT
+
+
+def may_be_stored(field: SensitiveField | SecretField) -> bool:
+    """Say whether a value may be kept in the transcript: personal data may, secrets may not."""
+    return isinstance(field, SensitiveField)

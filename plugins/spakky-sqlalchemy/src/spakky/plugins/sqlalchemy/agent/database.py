@@ -1,0 +1,180 @@
+"""The database of durable runs: reads, single writes and commits, on either engine."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from spakky.agent.error import (
+    AgentLeaseLostError,
+    AgentPersistenceError,
+    AgentRecordNotFoundError,
+    AgentSignalConsumedError,
+    AgentStateConflictError,
+)
+from spakky.agent.ports.repositories import AgentLease
+from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
+from spakky.plugins.sqlalchemy.agent.failures import driver_error, persistence_errors
+from spakky.plugins.sqlalchemy.agent.flush_postgresql import flush_to_postgresql
+from spakky.plugins.sqlalchemy.agent.flush_sqlite import flush_to_sqlite
+from spakky.plugins.sqlalchemy.agent.migrate import SchemaGate
+from spakky.plugins.sqlalchemy.agent.tables import evidence, signals, states
+from spakky.plugins.sqlalchemy.agent.write_set import WriteSet, conflict_message, consumed_message
+from spakky.plugins.sqlalchemy.engine import DatabaseEngines
+from spakky.plugins.sqlalchemy.settle import settle
+
+type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
+
+
+class AgentDatabase:
+    """Runs the work of the repositories, each piece in a transaction of its own.
+
+    No connection is held between two calls. A cancelled call ends once its transaction has.
+
+    Args:
+        engines: Where the engine of the running loop comes from.
+    """
+
+    def __init__(self, engines: DatabaseEngines) -> None:
+        self._engines = engines
+        self._url = engines.settings.database_url
+        self._gate = SchemaGate(engines.settings)
+
+    @property
+    def dialect(self) -> str:
+        """``postgresql`` or ``sqlite``."""
+        return self._url.get_backend_name()
+
+    async def read[T](self, action: str, work: Work[T]) -> T:
+        """Run a query.
+
+        Args:
+            action: What it does, for the message of a failure.
+            work: Runs one statement.
+
+        Raises:
+            AgentPersistenceError: The database failed.
+        """
+        return await settle(self._run(action, work))
+
+    async def write[T](self, action: str, work: Work[T]) -> T:
+        """Run one statement that writes and is its own transaction. As ``read`` otherwise."""
+        return await settle(self._run_locked(action, work))
+
+    async def transact[T](self, action: str, work: Work[T]) -> T:
+        """Run several statements in one transaction. As ``read`` otherwise."""
+        return await settle(self._transact(action, work))
+
+    async def commit(self, action: str, writes: WriteSet, lease: AgentLease | None = None) -> None:
+        """Write a whole set, or nothing of it.
+
+        Raises:
+            AgentStateConflictError: A stored state has another version.
+            AgentSignalConsumedError: A signal was consumed by somebody else.
+            AgentRecordNotFoundError: A signal to consume does not exist.
+            AgentLeaseLostError: The lease is not the live one of its run.
+            AgentPersistenceError: The database failed, or an id is in use.
+        """
+        if writes.is_empty and lease is None:
+            return
+        try:
+            await settle(self._commit(action, writes, lease))
+        except CommitRefusedError as error:
+            refusal = error.refusal
+        else:
+            return
+        raise await self._explain(refusal, writes, lease)
+
+    async def _run[T](self, action: str, work: Work[T]) -> T:
+        with persistence_errors(self._url, action):
+            await self._open()
+            async with self._engines.autocommit_engine.connect() as connection:
+                return await work(connection)
+
+    async def _run_locked[T](self, action: str, work: Work[T]) -> T:
+        async with self._writing():
+            return await self._run(action, work)
+
+    def _writing(self) -> AbstractAsyncContextManager[None]:
+        """Wait for the other writers of this loop on SQLite, which has one writer at a time."""
+        return self._engines.write_lock if self.dialect == "sqlite" else nullcontext()
+
+    async def _transact[T](self, action: str, work: Work[T]) -> T:
+        with persistence_errors(self._url, action):
+            await self._open()
+            async with self._writing(), self._engines.engine.begin() as connection:
+                return await work(connection)
+
+    async def _commit(self, action: str, writes: WriteSet, lease: AgentLease | None) -> None:
+        with persistence_errors(self._url, action):
+            await self._open()
+            try:
+                await self._flush(writes, lease)
+            except (DBAPIError, sqlite3.Error) as error:
+                taken = _taken_id(error)
+                if taken is None:
+                    raise
+                message = f"Could not {action}: {taken} with that id exists; give it another id."
+                raise AgentPersistenceError(message) from None
+
+    async def _flush(self, writes: WriteSet, lease: AgentLease | None) -> None:
+        flush = flush_to_postgresql if self.dialect == "postgresql" else flush_to_sqlite
+        async with self._writing(), self._engines.autocommit_engine.connect() as connection:
+            await flush(connection, writes, lease)
+
+    async def _open(self) -> None:
+        if not self._gate.is_open:
+            await self._gate.open(self._engines.autocommit_engine)
+
+    async def _explain(
+        self, refusal: Refusal, writes: WriteSet, lease: AgentLease | None
+    ) -> AgentPersistenceError:
+        """Find out which record a refused commit failed on, for the message."""
+        if refusal is Refusal.LEASE:
+            # The lease check is sent only with a lease.
+            state_id = "" if lease is None else lease.state_id
+            message = (
+                f"The lease of run {state_id!r} ran out or belongs to another runner; stop working "
+                "on the run. Nothing was written."
+            )
+            return AgentLeaseLostError(message)
+        if refusal is Refusal.STATE:
+            return await self.read("look for a conflict", lambda c: _find_conflict(c, writes))
+        return await self.read("look for a signal", lambda c: _find_unconsumable(c, writes))
+
+
+async def _find_conflict(connection: AsyncConnection, writes: WriteSet) -> AgentPersistenceError:
+    query = select(states.c.id, states.c.version).where(states.c.id.in_(writes.states))
+    stored = {row.id: row.version for row in await connection.execute(query)}
+    conflicts = [
+        conflict_message(state_id, write.expected_version, stored.get(state_id, 0))
+        for state_id, write in writes.states.items()
+        if stored.get(state_id, 0) != write.expected_version
+    ]
+    return AgentStateConflictError(" ".join(conflicts))
+
+
+async def _find_unconsumable(
+    connection: AsyncConnection, writes: WriteSet
+) -> AgentPersistenceError:
+    query = select(signals.c.id).where(signals.c.id.in_(writes.consumed))
+    stored = set(await connection.scalars(query))
+    missing = [signal_id for signal_id in writes.consumed if signal_id not in stored]
+    if missing:
+        message = f"No signal has the id {missing[0]!r}. Nothing was written."
+        return AgentRecordNotFoundError(message)
+    query = query.where(signals.c.consumed_at.is_not(None))
+    messages = [consumed_message(signal_id) for signal_id in await connection.scalars(query)]
+    return AgentSignalConsumedError(" ".join((*messages, "Nothing was written.")))
+
+
+def _taken_id(error: Exception) -> str | None:
+    """Tell what a violated unique constraint is about; both databases name it in their text."""
+    text = str(driver_error(error))
+    for table, what in ((signals.name, "a signal"), (evidence.name, "evidence")):
+        if f"{table}.id" in text or f"uq_{table}_id" in text:
+            return what
+    return None

@@ -1,0 +1,37 @@
+"""Public names of the model adapter for OpenAI-compatible HTTP servers."""
+
+from spakky.plugins.vllm.config import VllmSettings
+from spakky.plugins.vllm.error import ModelErrorCode, VllmConfigurationError, VllmModelError
+from spakky.plugins.vllm.model import VllmAgentModel
+from spakky.plugins.vllm.operations import ServedModel
+from spakky.plugins.vllm.profile import (
+    MaxTokensField,
+    StructuredOutputForm,
+    SystemRole,
+    VllmCapability,
+    VllmDialect,
+    VllmOptions,
+    VllmProfile,
+    VllmRetry,
+    VllmTimeouts,
+)
+from spakky.plugins.vllm.runtime import VllmRuntime
+
+__all__ = [
+    "MaxTokensField",
+    "ModelErrorCode",
+    "ServedModel",
+    "StructuredOutputForm",
+    "SystemRole",
+    "VllmAgentModel",
+    "VllmCapability",
+    "VllmConfigurationError",
+    "VllmDialect",
+    "VllmModelError",
+    "VllmOptions",
+    "VllmProfile",
+    "VllmRetry",
+    "VllmRuntime",
+    "VllmSettings",
+    "VllmTimeouts",
+]

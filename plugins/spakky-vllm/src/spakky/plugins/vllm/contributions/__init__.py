@@ -1,0 +1,1 @@
+"""What the plugin gives to the features of other packages."""

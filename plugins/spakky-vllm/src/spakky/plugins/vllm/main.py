@@ -1,0 +1,21 @@
+"""The plugin's entry: registers the settings."""
+
+from spakky.core.application.application import SpakkyApplication
+from spakky.core.pod.annotations.pod import Pod
+
+from spakky.plugins.vllm.config import VllmSettings
+
+
+@Pod(name="spakky.vllm.settings")
+def vllm_settings() -> VllmSettings:
+    """Read the settings from the environment.
+
+    Raises:
+        VllmConfigurationError: A variable is missing, wrong or unknown.
+    """
+    return VllmSettings.load()
+
+
+def initialize(app: SpakkyApplication) -> None:
+    """Register what the plugin gives without any feature."""
+    app.add(vllm_settings)

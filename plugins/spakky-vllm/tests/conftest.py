@@ -1,0 +1,44 @@
+"""Fixtures of the adapter's tests."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+# The helpers of these tests are modules beside them; the folder is no package, so it is made known here.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from vllm_server import ModelServer  # noqa: E402 - found through the line above
+
+from spakky.plugins.vllm import VllmAgentModel  # noqa: E402 - after the line above
+
+# The live tests need a server of their own; without one there is nothing to collect.
+collect_ignore = [] if os.environ.get("SPAKKY_VLLM_TEST_BASE_URL") else ["test_live.py"]
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep settings and proxies of the machine out of the tests."""
+    for name in tuple(os.environ):
+        ours = name.upper().startswith("SPAKKY_VLLM__")
+        if ours or name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    """A running server on 127.0.0.1."""
+    running = ModelServer()
+    await running.start()
+    yield running
+    await running.stop()
+
+
+@pytest.fixture
+async def model(server: ModelServer) -> AsyncIterator[VllmAgentModel]:
+    """A model that asks that server."""
+    asking = VllmAgentModel(base_url=server.base_url, model="m")
+    yield asking
+    await asking.aclose()

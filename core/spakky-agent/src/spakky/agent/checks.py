@@ -42,7 +42,11 @@ def require_positive(
     """
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 < value < float("inf")
+    ):
         message = f"{where} must be a finite number greater than zero, not {value!r}."
         raise error(message)
 
@@ -57,6 +61,10 @@ def require_not_negative(
     """
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 0 <= value < float("inf")
+    ):
         message = f"{where} must be zero or a finite number above it, not {value!r}."
         raise error(message)

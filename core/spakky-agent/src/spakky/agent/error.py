@@ -127,7 +127,11 @@ class AgentModelError(AbstractSpakkyAgentError):
     code = "agent.model.failed"
 
     def __init__(
-        self, message: str | None = None, *, code: str = "agent.model.failed", retryable: bool = False
+        self,
+        message: str | None = None,
+        *,
+        code: str = "agent.model.failed",
+        retryable: bool = False,
     ) -> None:
         super().__init__(message)
         self.error_code = code

@@ -22,14 +22,14 @@ class FrozenObject(dict[str, JsonValue]):
         message = "This JSON object is read-only; build a new one instead."
         raise TypeError(message)
 
-    __setitem__ = _refuse  # type: ignore[assignment]  # a mutator that always refuses
-    __delitem__ = _refuse  # type: ignore[assignment]  # likewise
-    __ior__ = _refuse  # type: ignore[assignment]  # likewise
+    __setitem__ = _refuse
+    __delitem__ = _refuse
+    __ior__ = _refuse
     clear = _refuse
-    pop = _refuse  # type: ignore[assignment]  # likewise
+    pop = _refuse
     popitem = _refuse
-    setdefault = _refuse  # type: ignore[assignment]  # likewise
-    update = _refuse  # type: ignore[assignment]  # likewise
+    setdefault = _refuse
+    update = _refuse
 
     @override
     def __hash__(self) -> int:  # type: ignore[override]  # dict declares itself unhashable; this one does not change

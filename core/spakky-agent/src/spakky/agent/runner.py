@@ -186,7 +186,7 @@ class AgentRunner:
             catalog=catalog,
             planner=CallPlanner(
                 catalog,
-                {teammate_tool_name(mate.name): mate.name for mate in spec.teammates},
+                {teammate_tool_name(mate): mate.name for mate in spec.teammates},
                 run_input.state_id,
                 spec.is_durable,
             ),

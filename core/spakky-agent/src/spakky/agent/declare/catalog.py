@@ -19,7 +19,7 @@ __all__ = [
     "AgentToolCatalog",
     "AgentToolDescriptor",
     "AgentToolIdentity",
-    "describe_agent_tool",
+    "describe_tool_function",
     "discover_agent_tools",
     "merge_catalogs",
 ]
@@ -169,7 +169,7 @@ def _find_definitions(
             yield name, base, definition
 
 
-def describe_agent_tool(function: Callable[..., object]) -> AgentToolDescriptor:
+def describe_tool_function(function: Callable[..., object]) -> AgentToolDescriptor:
     """Describe a function outside a class that carries ``@agent_tool``.
 
     Args:

@@ -7,10 +7,13 @@ from typing import override
 from spakky.core.pod.annotations.pod import Pod, PodType
 
 from spakky.agent.declare.catalog import AgentToolCatalog, discover_agent_tools, merge_catalogs
-from spakky.agent.declare.catalog import describe_tool_function
-from spakky.agent.declare.signal_hook import AgentSignalHookCatalog, discover_agent_signal_hooks
+from spakky.agent.declare.signal_hook import (
+    AgentSignalHookCatalog,
+    discover_agent_signal_hooks,
+    require_accepted_hooks,
+)
 from spakky.agent.declare.spec import AgentExecutionSpec
-from spakky.agent.declare.teammate_tool import describe_teammate
+from spakky.agent.declare.teammate_tool import describe_teammate_tool
 from spakky.agent.error import AgentDefinitionError
 
 
@@ -41,25 +44,23 @@ class AgentDefinition(Pod):
         super()._initialize(obj)
         self.tool_catalog = merge_catalogs(
             discover_agent_tools(obj),
-            *(self._catalog_of(source) for source in self.spec.tools),
-            AgentToolCatalog(tuple(describe_teammate(mate) for mate in self.spec.teammates)),
+            self.spec.component_tools(),
+            AgentToolCatalog(
+                tuple(
+                    describe_teammate_tool(mate, _objective_of(mate.pod))
+                    for mate in self.spec.teammates
+                )
+            ),
         )
         self.signal_hook_catalog = discover_agent_signal_hooks(obj)
-        self._check_hooks(obj)
-
-    @staticmethod
-    def _catalog_of(source: object) -> AgentToolCatalog:
-        if isclass(source):
-            return discover_agent_tools(source)
-        return AgentToolCatalog((describe_tool_function(source),))
-
-    def _check_hooks(self, owner: type[object]) -> None:
-        for hook in self.signal_hook_catalog.descriptors:
-            if hook.kind not in self.spec.accepted_signals:
-                message = f"{owner.__qualname__}.{hook.identity.member_name} handles {hook.kind.value} signals, which the agent does not accept; add AgentSignalKind.{hook.kind.name} to accepted_signals."
-                raise AgentDefinitionError(message)
+        require_accepted_hooks(self.signal_hook_catalog, self.spec.accepted_signals)
 
     @property
     def agent_name(self) -> str:
         """The agent's name: the spec's, else the class's."""
         return self.spec.name or self.type_.__name__
+
+
+def _objective_of(pod: type[object] | None) -> str | None:
+    definition = None if pod is None else AgentDefinition.get_or_none(pod)
+    return None if definition is None else definition.spec.objective

@@ -38,7 +38,7 @@ class _SelfDescribing(typing.Protocol):
         """Make an instance of the class, or raise."""
 
 
-def is_self_describing(hint: object) -> bool:
+def is_self_describing(hint: object) -> typing.TypeGuard[type[object]]:
     """Tell whether a class brings its own schema and validation, as pydantic's models do.
 
     Args:
@@ -52,14 +52,14 @@ def is_self_describing(hint: object) -> bool:
 
 
 def is_record_class(hint: object) -> typing.TypeGuard[type[object]]:
-    """Tell whether a type is a class with named fields that can be read.
+    """Tell whether a type is a dataclass or a ``TypedDict``.
 
     Args:
         hint: Any type.
     """
     if not isinstance(hint, type):
         return False
-    return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint) or is_self_describing(hint)
+    return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)
 
 
 class RecordReader:
@@ -67,25 +67,21 @@ class RecordReader:
 
     Args:
         read: Reads the hint of a field.
-        read_seen_only: Reads the hint of a field of a class with its own schema.
         known: The forms that were begun, by class; shared with the caller.
         scope: The names that the first hint could see.
+        lenient: Takes dataclasses too that cannot be constructed from their fields.
     """
 
     def __init__(
-        self,
-        read: HintReader,
-        read_seen_only: HintReader,
-        known: KnownForms,
-        scope: HintScope | None,
+        self, read: HintReader, known: KnownForms, scope: HintScope | None, *, lenient: bool
     ) -> None:
         self._read = read
-        self._read_seen_only = read_seen_only
         self._known = known
         self._scope = scope
+        self._lenient = lenient
 
-    def read(self, record: type[object], where: str) -> RecordForm | ForeignForm:
-        """Give the form of a class that was not read before.
+    def read(self, record: type[object], where: str) -> RecordForm:
+        """Give the form of a dataclass or ``TypedDict`` that was not read before.
 
         Args:
             record: The class.
@@ -95,8 +91,6 @@ class RecordReader:
             AgentDefinitionError: A field cannot be expressed, or the class cannot be constructed
                 from its fields.
         """
-        if is_self_describing(record):
-            return self._read_foreign(record, where)
         form = RecordForm(record.__name__, record)
         self._known[record] = form
         read_fields = (
@@ -107,7 +101,8 @@ class RecordReader:
 
     def _dataclass_fields(self, record: type[object], where: str) -> Iterator[RecordField]:
         declared = _fields_of(record)
-        _require_plain_constructor(record, declared, where)
+        if not self._lenient:
+            _require_plain_constructor(record, declared, where)
         described = entries_of(record.__doc__)
         for field in declared:
             has_default = (
@@ -138,7 +133,16 @@ class RecordReader:
                 description=described.get(name),
             )
 
-    def _read_foreign(self, record: type[object], where: str) -> ForeignForm:
+    def read_foreign(self, record: type[object], where: str) -> ForeignForm:
+        """Give the form of a class with its own schema that was not read before.
+
+        Args:
+            record: The class.
+            where: What refers to it, for messages.
+
+        Raises:
+            UnresolvedHintError: A field's hint names something that cannot be found.
+        """
         # cast: both methods were found by name before.
         model = typing.cast("_SelfDescribing", record)
         form = ForeignForm(record.__name__, model.model_json_schema, model.model_validate)
@@ -147,7 +151,7 @@ class RecordReader:
         for name, keys in _foreign_keys(record):
             field_where = _name_field(record, name, where)
             hint = resolve_class_hint(record, name, field_where, self._scope)
-            inner = self._read_seen_only(hint, field_where)
+            inner = self._read(hint, field_where)
             fields.extend(RecordField(key, inner, required=False) for key in keys)
         form.fields = tuple(fields)
         return form

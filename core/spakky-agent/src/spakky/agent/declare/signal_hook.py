@@ -5,6 +5,7 @@ import types
 import typing
 from collections import abc
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from spakky.agent.checks import require_text
@@ -120,11 +121,9 @@ def on_signal[HookT: Callable[..., object]](kind: AgentSignalKind) -> Callable[[
 
     def declare(function: HookT) -> HookT:
         _require_form(function)
-        try:
+        # A hint may name a class of this module that is defined further down.
+        with suppress(UnresolvedHintError):
             _require_hints(function, None)
-        except UnresolvedHintError:
-            # The hint may name a class of this module that is defined further down.
-            pass
         kinds = _kinds_of(function)
         if kind in kinds:
             message = f"{name_function(function)} has @on_signal({kind.name}) twice; keep one."
@@ -152,14 +151,13 @@ def discover_agent_signal_hooks(owner: type[object]) -> AgentSignalHookCatalog:
 
 
 def require_accepted_hooks(
-    hooks: AgentSignalHookCatalog, accepted: Iterable[AgentSignalKind], agent: str
+    hooks: AgentSignalHookCatalog, accepted: Iterable[AgentSignalKind]
 ) -> None:
     """Refuse hooks for signals that their agent never consumes.
 
     Args:
         hooks: The agent's hooks.
         accepted: The ``accepted_signals`` of its spec.
-        agent: The agent's name, for the message.
 
     Raises:
         AgentDefinitionError: The message names the hook and what to add to the spec.
@@ -167,10 +165,9 @@ def require_accepted_hooks(
     allowed = frozenset(accepted)
     for descriptor in hooks.descriptors:
         if descriptor.kind not in allowed:
-            kind = f"AgentSignalKind.{descriptor.kind.name}"
             message = (
-                f"The hook {descriptor.identity.key} would never be called: add {kind} to"
-                f" accepted_signals in the spec of {agent}."
+                f"The hook {descriptor.identity.key} would never be called: add"
+                f" AgentSignalKind.{descriptor.kind.name} to accepted_signals of the agent's spec."
             )
             raise AgentDefinitionError(message)
 

@@ -14,16 +14,13 @@ from spakky.agent.contracts.execution import (
     StreamingExposureMode,
     ToolErrorPolicy,
 )
-from spakky.agent.contracts.model_request import JsonSchemaConstraint, StructuredOutputSpec
 from spakky.agent.contracts.signals import AgentSignalKind
 from spakky.agent.declare.catalog import (
     AgentToolCatalog,
-    describe_agent_tool,
+    describe_tool_function,
     discover_agent_tools,
     merge_catalogs,
 )
-from spakky.agent.declare.schema import schema_for_type
-from spakky.agent.declare.schema_walk import is_strict_schema
 from spakky.agent.declare.teammate import AgentTeammate, schema_token
 from spakky.agent.error import AgentDefinitionError
 from spakky.agent.json_value import EMPTY_OBJECT, FrozenObject
@@ -114,7 +111,7 @@ class AgentExecutionSpec:
             expected = (*expected, ("compaction", self.compaction, AgentCompactionPolicy))
         for field_name, value, kind in expected:
             if not isinstance(value, kind):
-                raise _wrong_type(field_name, kind, value)
+                raise _wrong_type(kind, value, field_name)
 
     def _check_choices(self) -> None:
         choices: tuple[tuple[str, object, type[StrEnum]], ...] = (
@@ -126,7 +123,7 @@ class AgentExecutionSpec:
         )
         for field_name, value, kind in choices:
             if not isinstance(value, kind):
-                raise _wrong_type(field_name, kind, value)
+                raise _wrong_type(kind, value, field_name)
 
     def _check_timeouts(self) -> None:
         own, limit = self.timeout_seconds, self.limits.timeout_seconds
@@ -144,16 +141,17 @@ class AgentExecutionSpec:
         )
         for field_name, values, kind in collections:
             if not isinstance(values, tuple | list):
-                raise _wrong_type(field_name, tuple, values)
+                raise _wrong_type(tuple, values, field_name)
             for value in values:
                 if not isinstance(value, kind):
-                    raise _wrong_type(field_name, kind, value)
-            object.__setattr__(self, field_name, tuple(dict.fromkeys(values)))
+                    raise _wrong_type(kind, value, field_name)
+            object.__setattr__(self, field_name, tuple(values))
+        object.__setattr__(self, "accepted_signals", tuple(dict.fromkeys(self.accepted_signals)))
         if not isinstance(self.metadata, Mapping):
-            raise _wrong_type("metadata", dict, self.metadata)
+            raise _wrong_type(dict, self.metadata, "metadata")
         for text in (*self.metadata, *self.metadata.values()):
             if not isinstance(text, str):
-                raise _wrong_type("metadata", str, text)
+                raise _wrong_type(str, text, "metadata")
         object.__setattr__(self, "metadata", FrozenObject(self.metadata))
 
     @property
@@ -181,20 +179,8 @@ class AgentExecutionSpec:
         """
         return merge_catalogs(*map(_tools_of, self.tools))
 
-    def structured_output(self) -> StructuredOutputSpec | None:
-        """Give what a model request says about ``output_type``; None without one.
 
-        Raises:
-            AgentDefinitionError: JSON cannot express the class.
-        """
-        if self.output_type is None:
-            return None
-        schema = schema_for_type(self.output_type)
-        constraint = JsonSchemaConstraint(schema, strict=is_strict_schema(schema))
-        return StructuredOutputSpec(constraint, self.output_type.__name__)
-
-
-def _wrong_type(field_name: str, kind: type[object], value: object) -> AgentDefinitionError:
+def _wrong_type(kind: type[object], value: object, field_name: str) -> AgentDefinitionError:
     given = type(value).__name__
     return AgentDefinitionError(
         f"AgentExecutionSpec.{field_name} takes {kind.__name__}, not {given}."
@@ -214,15 +200,16 @@ def _tools_of(source: object) -> AgentToolCatalog:
     if not callable(source):
         message = f"AgentExecutionSpec.tools takes classes and functions, not {source!r}."
         raise AgentDefinitionError(message)
-    return AgentToolCatalog((describe_agent_tool(source),))
+    return AgentToolCatalog((describe_tool_function(source),))
 
 
 def _require_distinct_teammates(teammates: tuple[AgentTeammate, ...]) -> None:
     by_token: dict[str, str] = {}
     for teammate in teammates:
-        other = by_token.setdefault(teammate.token, teammate.name)
-    if len(by_token) == len(teammates):
-        return
-    names = ", ".join(repr(teammate.name) for teammate in teammates)
-    message = f"AgentExecutionSpec.teammates: of {names} at least two make the same tool name."
-    raise AgentDefinitionError(message)
+        if teammate.token in by_token:
+            message = (
+                f"AgentExecutionSpec.teammates: {by_token[teammate.token]!r} and {teammate.name!r}"
+                " make the same tool name; rename one of them."
+            )
+            raise AgentDefinitionError(message)
+        by_token[teammate.token] = teammate.name

@@ -31,7 +31,7 @@ def teammate_tool_name(teammate: AgentTeammate) -> str:
 
 
 def describe_teammate_tool(
-    teammate: AgentTeammate, owner: type[object], fallback_description: str | None = None
+    teammate: AgentTeammate, fallback_description: str | None = None
 ) -> AgentToolDescriptor:
     """Describe the tool that delegates to a teammate.
 
@@ -41,16 +41,19 @@ def describe_teammate_tool(
 
     Args:
         teammate: The teammate.
-        owner: The agent's class.
         fallback_description: Said about a teammate without a description, for example its
             objective.
     """
     name = teammate_tool_name(teammate)
     said = teammate.description or fallback_description
     description = f"Delegates a task to the agent {teammate.name!r} and gives its result."
+    # A remote agent has no class; its tool's name alone tells it from the others of the parent.
+    module, qualname = "", ""
+    if teammate.pod is not None:
+        module, qualname = teammate.pod.__module__, teammate.pod.__qualname__
     source = SignatureSource(_delegate, ToolReceiver.NONE)
     return AgentToolDescriptor(
-        identity=AgentToolIdentity(owner.__module__, owner.__qualname__, name),
+        identity=AgentToolIdentity(module, qualname, name),
         owner=None,
         callable=_delegate,
         schema=extract_tool_schema(name, source.resolve()),

@@ -12,13 +12,18 @@ Refused, among others: ``Any`` and ``object`` (no shape), containers without typ
 import types
 import typing
 from collections import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime
 from enum import Enum, Flag
 from uuid import UUID
 
 from spakky.agent.declare.hints import READ_ONLY, HintScope, UnresolvedHintError
-from spakky.agent.declare.record_reader import KnownForms, RecordReader, is_record_class
+from spakky.agent.declare.record_reader import (
+    KnownForms,
+    RecordReader,
+    is_record_class,
+    is_self_describing,
+)
 from spakky.agent.declare.type_form import (
     UNSEEN_FORM,
     AliasForm,
@@ -70,11 +75,15 @@ class TypeReader:
 
     Args:
         scope: The names that the hints can see, passed on to classes inside functions.
+        lenient: Reads for the sake of the markers: no type is refused, and of one that JSON cannot
+            express the parts are still looked into.
     """
 
-    def __init__(self, scope: HintScope | None = None) -> None:
+    def __init__(self, scope: HintScope | None = None, *, lenient: bool = False) -> None:
+        self._scope = scope
+        self._lenient_reader = self if lenient else None
         self._known: KnownForms = {}
-        self._records = RecordReader(self.read, self.read_seen_only, self._known, scope)
+        self._records = RecordReader(self.read, self._known, scope, lenient=lenient)
 
     def read(self, hint: object, where: str) -> TypeForm:
         """Give the form of a resolved hint.
@@ -99,31 +108,26 @@ class TypeReader:
         if isinstance(hint, typing.NewType):
             return self.read(hint.__supertype__, where)
         if isinstance(hint, type) and issubclass(hint, Enum) and not issubclass(hint, Flag):
-            return _read_choices(tuple((member.value, member) for member in hint), where)
+            return self._read_choices(hint, tuple((item.value, item) for item in hint), where)
+        if is_self_describing(hint):
+            return self._read_foreign(hint, where)
         if is_record_class(hint):
             return self._records.read(hint, where)
-        raise AgentDefinitionError(_refusal(hint, where))
+        return self._refuse(hint, where, _reason_against(hint))
 
-    def read_seen_only(self, hint: object, where: str) -> TypeForm:
-        """Give the form of a hint as far as sensitivity is concerned; never refuses a type.
+    def _read_foreign(self, hint: type[object], where: str) -> TypeForm:
+        if self._lenient_reader is self:
+            return self._records.read_foreign(hint, where)
+        if self._lenient_reader is None:
+            self._lenient_reader = TypeReader(self._scope, lenient=True)
+        return self._lenient_reader.read(hint, where)
 
-        Args:
-            hint: The type.
-            where: The field, for messages.
-
-        Returns:
-            The form, or a form that is not looked into and has every marker found inside the hint.
-        """
-        begun = dict(self._known)
-        try:
-            return self.read(hint, where)
-        except UnresolvedHintError:
-            raise
-        except AgentDefinitionError:
-            # A class that was not read to its end must not be met again by a later hint.
-            self._known.clear()
-            self._known.update(begun)
-            return AnnotatedForm(UNSEEN_FORM, None, tuple(_markers_inside(hint)))
+    def _refuse(self, hint: object, where: str, reason: str) -> TypeForm:
+        if self._lenient_reader is self:
+            return UnionForm(tuple(self.read(part, where) for part in typing.get_args(hint)))
+        name = hint.__qualname__ if isinstance(hint, type) else repr(hint)
+        message = f"{where}: {name} {reason}."
+        raise AgentDefinitionError(message)
 
     def _read_generic(self, hint: object, origin: object, where: str) -> TypeForm:
         arguments: tuple[object, ...] = typing.get_args(hint)
@@ -132,16 +136,16 @@ class TypeReader:
         if origin in _UNION_ORIGINS:
             return UnionForm(tuple(self.read(option, where) for option in arguments))
         if origin is typing.Literal:
-            return _read_choices(tuple(_literal_choice(value) for value in arguments), where)
+            return self._read_choices(hint, tuple(map(_literal_choice, arguments)), where)
         if origin is tuple:
             return self._read_tuple(arguments, where)
         if origin in _ARRAY_TYPES:
             return ArrayForm(self.read(arguments[0], f"items of {where}"), as_tuple=False)
         if origin in _MAPPING_TYPES:
-            return self._read_mapping(arguments[0], arguments[1], where)
+            return self._read_mapping(hint, where)
         if origin in _FIELD_QUALIFIERS:
             return self.read(arguments[0], where)
-        raise AgentDefinitionError(_refusal(hint, where))
+        return self._refuse(hint, where, _reason_against(hint))
 
     def _read_annotated(
         self, inner: object, metadata: tuple[object, ...], where: str
@@ -163,7 +167,8 @@ class TypeReader:
             )
         )
 
-    def _read_mapping(self, key: object, value: object, where: str) -> MappingForm:
+    def _read_mapping(self, hint: object, where: str) -> TypeForm:
+        key, value = typing.get_args(hint)
         key_form = self.read(key, f"keys of {where}")
         markers: tuple[Marker, ...] = ()
         while isinstance(key_form, AnnotatedForm | AliasForm):
@@ -173,9 +178,21 @@ class TypeReader:
             markers = (*markers, *key_form.markers)
             key_form = key_form.form
         if key_form is not _TEXT:
-            message = f"{where}: the keys of a mapping must be str, since JSON has no others."
-            raise AgentDefinitionError(message)
+            return self._refuse(hint, where, "has keys that are no str, and JSON has no others")
         return MappingForm(self.read(value, f"values of {where}"), markers)
+
+    def _read_choices(
+        self, hint: object, pairs: tuple[tuple[object, object], ...], where: str
+    ) -> TypeForm:
+        choices: list[tuple[JsonPrimitive, object]] = []
+        for json_value, value in pairs:
+            if json_value is not None and not isinstance(json_value, str | int | float):
+                reason = f"has the choice {value!r}; choices must be text or numbers"
+                return self._refuse(hint, where, reason)
+            choices.append((json_value, value))
+        if not choices:
+            return self._refuse(hint, where, "has no members, so that no value would fit")
+        return ChoiceForm(tuple(choices))
 
     def _read_alias(self, alias: typing.TypeAliasType, where: str) -> AliasForm:
         form = AliasForm(alias.__name__, UNSEEN_FORM)
@@ -194,40 +211,8 @@ def _literal_choice(value: object) -> tuple[object, object]:
     return (value.value if isinstance(value, Enum) else value, value)
 
 
-def _read_choices(pairs: tuple[tuple[object, object], ...], where: str) -> ChoiceForm:
-    choices: list[tuple[JsonPrimitive, object]] = []
-    for json_value, value in pairs:
-        if json_value is not None and not isinstance(json_value, str | int | float):
-            kind = type(json_value).__name__
-            message = (
-                f"{where}: the choice {value!r} has a value of type {kind}; use text or numbers."
-            )
-            raise AgentDefinitionError(message)
-        choices.append((json_value, value))
-    if not choices:
-        message = f"{where}: the enum has no members, so no value would fit."
-        raise AgentDefinitionError(message)
-    return ChoiceForm(tuple(choices))
-
-
 def _markers_of(metadata: tuple[object, ...]) -> tuple[Marker, ...]:
     return tuple(item for item in metadata if isinstance(item, SensitiveField | SecretField))
-
-
-def _markers_inside(hint: object) -> Iterator[Marker]:
-    for item in (*typing.get_args(hint), *_metadata_of(hint)):
-        if isinstance(item, SensitiveField | SecretField):
-            yield item
-        else:
-            yield from _markers_inside(item)
-
-
-def _metadata_of(hint: object) -> tuple[object, ...]:
-    if isinstance(hint, typing.NewType):
-        return (hint.__supertype__,)
-    if isinstance(hint, typing.TypeAliasType):
-        return (hint.__value__,)
-    return ()
 
 
 def _is_one_of(candidates: frozenset[type]) -> Callable[[object], bool]:
@@ -254,12 +239,11 @@ _REFUSALS: tuple[tuple[Callable[[object], bool], str], ...] = (
 )
 
 
-def _refusal(hint: object, where: str) -> str:
-    name = hint.__qualname__ if isinstance(hint, type) else repr(hint)
+def _reason_against(hint: object) -> str:
     for applies, reason in _REFUSALS:
         if applies(hint):
-            return f"{where}: {name} {reason}."
+            return reason
     return (
-        f"{where}: {name} has no JSON schema; use a dataclass, an enum, a TypedDict, text, numbers"
-        " or containers of them."
+        "has no JSON schema; use a dataclass, an enum, a TypedDict, text, numbers or containers of"
+        " them"
     )

@@ -7,60 +7,21 @@ first needed and then kept, so that a character costs one look-up. The number of
 bounded, and so is the time for a character, whatever the expression.
 """
 
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, assert_never
+from typing import assert_never
 
-from re import _constants  # type: ignore[attr-defined]  # see pattern_syntax
+from spakky.agent.guards.pattern_builder import NodeBuilder, NodeKind
+from spakky.agent.guards.pattern_syntax import character_matcher, join_sources
 
-from spakky.agent.guards.pattern_syntax import (
-    Condition,
-    PatternRefusedError,
-    character_matcher,
-    character_source,
-    combine_flags,
-    is_character,
-    join_sources,
-    make_condition,
-    parse_expression,
-    refuse_node,
-)
-
-MAX_NODES = 4000
-_MAX_MOVES = 16384
 MAX_PREFIX_LENGTH = 3
+"""How many characters of a match's beginning can be searched for."""
+
+_MAX_MOVES = 16384
 _MAX_PREFIX_SOURCES = 8
 
 type Threads = tuple[tuple[int, int], ...]
 """Where the machine is: pairs of a node and the rank of the beginning that led there, in the order
 in which ``re`` would try them.
 """
-
-
-class _NodeKind(IntEnum):
-    CHARACTER = 0
-    SPLIT = 1
-    CONDITION = 2
-    MATCH = 3
-
-
-@dataclass(slots=True)
-class _Node:
-    """One node of the machine.
-
-    Attributes:
-        kind: What it does.
-        target: The node after it; of a split the one that is tried first.
-        other: Of a split the node that is tried second.
-        source: Of a character node its expression.
-        index: Of a condition node its place in the program's conditions.
-    """
-
-    kind: _NodeKind
-    target: int = 0
-    other: int = 0
-    source: str = ""
-    index: int = 0
 
 
 class MachineState:
@@ -115,11 +76,8 @@ class PatternProgram:
     """
 
     def __init__(self, pattern: str) -> None:
-        parts, flags = parse_expression(pattern)
-        self._nodes: list[_Node] = [_Node(_NodeKind.MATCH)]
-        self._conditions: list[Condition] = []
-        self._refuse_open_beginning(parts)
-        self._start = self._add_sequence(parts, flags, 0)
+        built = NodeBuilder(pattern)
+        self._nodes, self._conditions, self._start = built.nodes, built.conditions, built.start
         self._states: dict[tuple[Threads, tuple[bool, ...]], MachineState] = {}
         self._move_count = 0
         self._prefix_sets = self._make_prefix_sets()
@@ -151,78 +109,6 @@ class PatternProgram:
         """Give the rank whose match ends here when that character, or the end, comes next; or -1."""
         return self._resolve(state, character, [], set())
 
-    # Parts of an expression are the parser's nodes, which have no types.
-    @staticmethod
-    def _refuse_open_beginning(parts: list[Any]) -> None:
-        operator, argument = parts[0]
-        if operator in {_constants.MAX_REPEAT, _constants.MIN_REPEAT}:
-            _, maximum, body = argument
-            if maximum is _constants.MAXREPEAT and body[0][0] is _constants.ANY:
-                message = (
-                    "it begins with any number of any characters, so that every text would be "
-                    "held back; let it begin with what the sensitive text begins with"
-                )
-                raise PatternRefusedError(message)
-
-    def _add(self, node: _Node) -> int:
-        if len(self._nodes) >= MAX_NODES:
-            message = f"it needs more than {MAX_NODES} steps; use smaller numbers of repeats"
-            raise PatternRefusedError(message)
-        self._nodes.append(node)
-        return len(self._nodes) - 1
-
-    def _add_sequence(self, parts: list[Any], flags: int, target: int) -> int:
-        for operator, argument in reversed(parts):
-            target = self._add_part(operator, argument, flags, target)
-        return target
-
-    def _add_part(self, operator: object, argument: Any, flags: int, target: int) -> int:
-        if is_character(operator):
-            source = character_source(operator, argument, flags)
-            return self._add(_Node(_NodeKind.CHARACTER, target, source=source))
-        if operator is _constants.SUBPATTERN:
-            _, added, removed, body = argument
-            return self._add_sequence(list(body), combine_flags(flags, added, removed), target)
-        if operator is _constants.BRANCH:
-            entries = [self._add_sequence(list(body), flags, target) for body in argument[1]]
-            entry = entries.pop()
-            while entries:
-                entry = self._add(_Node(_NodeKind.SPLIT, entries.pop(), entry))
-            return entry
-        if operator in {_constants.MAX_REPEAT, _constants.MIN_REPEAT}:
-            return self._add_repeat(operator, argument, flags, target)
-        if operator in {_constants.AT, _constants.ASSERT, _constants.ASSERT_NOT}:
-            self._conditions.append(make_condition(operator, argument, flags))
-            index = len(self._conditions) - 1
-            return self._add(_Node(_NodeKind.CONDITION, target, index=index))
-        raise refuse_node(operator)
-
-    def _add_repeat(self, operator: object, argument: Any, flags: int, target: int) -> int:
-        minimum, maximum, body = argument
-        parts = list(body)
-        is_greedy = operator is _constants.MAX_REPEAT
-        if maximum is _constants.MAXREPEAT:
-            entry = self._add_loop(parts, flags, target, is_greedy=is_greedy)
-        else:
-            entry = target
-            for _ in range(maximum - minimum):
-                once_more = self._add_sequence(parts, flags, entry)
-                entry = self._add_choice(once_more, target, is_greedy=is_greedy)
-        for _ in range(minimum):
-            entry = self._add_sequence(parts, flags, entry)
-        return entry
-
-    def _add_loop(self, parts: list[Any], flags: int, target: int, *, is_greedy: bool) -> int:
-        loop = self._add(_Node(_NodeKind.SPLIT))
-        body = self._add_sequence(parts, flags, loop)
-        node = self._nodes[loop]
-        node.target, node.other = (body, target) if is_greedy else (target, body)
-        return loop
-
-    def _add_choice(self, body: int, target: int, *, is_greedy: bool) -> int:
-        first, second = (body, target) if is_greedy else (target, body)
-        return self._add(_Node(_NodeKind.SPLIT, first, second))
-
     def _make_prefix_sets(self) -> tuple[str, ...]:
         sets: list[str] = []
         nodes = {self._start}
@@ -246,13 +132,13 @@ class PatternProgram:
             visited.add(index)
             node = self._nodes[index]
             match node.kind:
-                case _NodeKind.CHARACTER:
+                case NodeKind.CHARACTER:
                     leaves.add(index)
-                case _NodeKind.SPLIT:
+                case NodeKind.SPLIT:
                     waiting += [node.target, node.other]
-                case _NodeKind.CONDITION:
+                case NodeKind.CONDITION:
                     waiting.append(node.target)
-                case _NodeKind.MATCH:
+                case NodeKind.MATCH:
                     may_end = True
                 case _:
                     assert_never(node.kind)
@@ -342,11 +228,11 @@ class PatternProgram:
                 continue
             visited.add(index)
             node = self._nodes[index]
-            if node.kind is _NodeKind.MATCH:
+            if node.kind is NodeKind.MATCH:
                 return True
-            if node.kind is _NodeKind.SPLIT:
+            if node.kind is NodeKind.SPLIT:
                 waiting += [node.other, node.target]
-            elif node.kind is _NodeKind.CONDITION and known is not None:
+            elif node.kind is NodeKind.CONDITION and known is not None:
                 seen, after = known
                 if self._conditions[node.index].holds(seen[node.index], after):
                     waiting.append(node.target)

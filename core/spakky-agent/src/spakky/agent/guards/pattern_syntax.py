@@ -15,6 +15,10 @@ from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]  # not in the type stubs
 from typing import Any
 
+# What a node of the parser holds depends on its operator: a number, a list, a tuple or nothing.
+type NodeArgument = Any
+type NodeList = list[tuple[object, NodeArgument]]
+
 _CATEGORIES = {
     _constants.CATEGORY_DIGIT: r"\d",
     _constants.CATEGORY_NOT_DIGIT: r"\D",
@@ -51,8 +55,7 @@ class Condition:
     holds: Callable[[bool, str | None], bool]
 
 
-# The parser's nodes have no types.
-def parse_expression(pattern: str) -> tuple[list[Any], int]:
+def parse_expression(pattern: str) -> tuple[NodeList, int]:
     """Parse an expression into the standard library's nodes and the flags that hold for all.
 
     Raises:
@@ -82,8 +85,7 @@ def refuse_node(operator: object) -> PatternRefusedError:
     )
 
 
-# A node's argument is a number, a list or None, depending on the node.
-def character_source(operator: object, argument: Any, flags: int) -> str:
+def character_source(operator: object, argument: NodeArgument, flags: int) -> str:
     """Give an expression for the one character that a node stands for, with its flags inside."""
     if operator is _constants.ANY:
         body = "."
@@ -116,8 +118,7 @@ def character_matcher(source: str) -> Callable[[str], object]:
     return re.compile(source).fullmatch
 
 
-# As above: the shape of the argument depends on the operator.
-def make_condition(operator: object, argument: Any, flags: int) -> Condition:
+def make_condition(operator: object, argument: NodeArgument, flags: int) -> Condition:
     """Give the condition of an anchor, a word boundary or a look at one character.
 
     Raises:
@@ -140,7 +141,7 @@ def combine_flags(flags: int, added: int, removed: int) -> int:
     return (flags | added) & ~removed
 
 
-def _set_member(operator: object, argument: Any) -> str:  # a node of the parser, as above
+def _set_member(operator: object, argument: NodeArgument) -> str:
     if operator is _constants.NEGATE:
         return "^"
     if operator is _constants.CATEGORY:
@@ -185,9 +186,8 @@ def _anchor(kind: object, flags: int) -> Condition:
     )
 
 
-# As above: the shape of a part's argument depends on its operator.
 def _one_character_test(
-    parts: list[Any], flags: int, *, is_behind: bool
+    parts: NodeList, flags: int, *, is_behind: bool
 ) -> Callable[[str | None], bool]:
     """Give the test of a look-around for the one character that it looks at."""
     options = [parts]
@@ -201,8 +201,7 @@ def _one_character_test(
     return lambda character: any(test(character) for test in tests)
 
 
-# As above: the shape of a part's argument depends on its operator.
-def _option_test(option: list[Any], flags: int, *, is_behind: bool) -> Callable[[str | None], bool]:
+def _option_test(option: NodeList, flags: int, *, is_behind: bool) -> Callable[[str | None], bool]:
     operator, argument = option[0] if len(option) == 1 else (None, None)
     if is_character(operator):
         matches = character_matcher(character_source(operator, argument, flags))

@@ -16,7 +16,6 @@ from spakky.agent.guards.stream_redactor import OutputPiece
 from spakky.agent.guards.streaming_pattern import StreamingRedactionMatch, StreamingSensitivePattern
 from spakky.agent.json_value import JsonObject, freeze_object
 
-
 BLOCK_SIZE = 4096
 """How many characters are looked at together."""
 

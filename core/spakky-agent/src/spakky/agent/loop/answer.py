@@ -1,8 +1,9 @@
 """Gathers one answer of the model out of its stream, and gives what may be shown of it on the way."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate
 from spakky.agent.contracts.model_message import ModelToolCall
@@ -38,6 +39,7 @@ class _OpenCall:
     name: str
     guarded: bool
     closed: bool = False
+    finished: bool = False
     call: ModelToolCall | None = None
 
 
@@ -78,28 +80,9 @@ class AnswerReader:
         """Take any event that is no text, and give what it shows."""
         if event.usage is not None:
             self.usage = event.usage
-        match event.kind:
-            case ModelStreamEventKind.REASONING_DELTA:
-                yield from self._reason(event.reasoning_delta or "")
-            case ModelStreamEventKind.TOOL_CALL_START if event.tool_call is not None:
-                yield from self.flush()
-                yield from self._open(event.tool_call)
-            case ModelStreamEventKind.TOOL_CALL_ARGS_DELTA:
-                yield from self._arguments(event)
-            case ModelStreamEventKind.TOOL_CALL_END:
-                yield from self._end(event.tool_call)
-            case ModelStreamEventKind.TOOL_CALL_CANDIDATE if event.tool_call is not None:
-                yield from self._finish_call(event.tool_call)
-            case ModelStreamEventKind.STRUCTURED_OUTPUT:
-                self.structured = event.structured_output
-            case ModelStreamEventKind.PROGRESS:
-                yield from _progress(event.metadata)
-            case ModelStreamEventKind.ERROR:
-                self.error = event.error or ModelError("agent.model.failed", "The model failed.")
-            case ModelStreamEventKind.DONE:
-                self.metadata = event.metadata
-            case _:
-                return
+        handle = _HANDLERS.get(event.kind)
+        if handle is not None:
+            yield from handle(self, event)
 
     def flush(self) -> Iterator[Frame]:
         """Finish the texts that are open, and give what they held back.
@@ -118,10 +101,11 @@ class AnswerReader:
         if channel.audit is not None:
             self.audits.append(channel.audit)
 
-    def _reason(self, piece: str) -> Iterator[Frame]:
+    def reason(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take a piece of reasoning."""
         if self._reasoning is None:
             self._reasoning = self._kit.exposure.open_channel()
-        for chunk in self._reasoning.push(piece):
+        for chunk in self._reasoning.push(event.reasoning_delta or ""):
             yield ReasoningShown(self._reasoning_id, chunk)
 
     def _open(self, call: ModelToolCall) -> Iterator[Frame]:
@@ -133,13 +117,22 @@ class AnswerReader:
         self._calls.append(opened)
         yield CallOpened(opened.call_id, call.name, self.message_id if self._has_text else None)
 
-    def _arguments(self, event: ModelStreamEvent) -> Iterator[Frame]:
+    def start_call(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take the beginning of a call; the text before it comes out first."""
+        if event.tool_call is not None:
+            yield from self.flush()
+            yield from self._open(event.tool_call)
+
+    def take_arguments(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take a piece of a call's argument text."""
         opened = self._find(event.tool_call)
         # Argument text cannot be guarded piece by piece; it is shown once the call is decoded.
         if opened is not None and not opened.guarded and event.tool_call_args_delta:
             yield CallArgumentsShown(opened.call_id, event.tool_call_args_delta)
 
-    def _end(self, call: ModelToolCall | None) -> Iterator[Frame]:
+    def end_call(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take the end of a call's arguments."""
+        call = event.tool_call
         opened = self._find(call)
         if opened is None:
             return
@@ -153,14 +146,18 @@ class AnswerReader:
             opened.closed = True
             yield CallClosed(opened.call_id)
 
-    def _finish_call(self, call: ModelToolCall) -> Iterator[Frame]:
+    def finish_call(self, event: ModelStreamEvent) -> Iterator[Frame]:
+        """Take a finished call."""
+        call = event.tool_call
+        if call is None:
+            return
         opened = self._find(call, unfinished=True)
         if opened is None:
             yield from self.flush()
             yield from self._open(call)
             opened = self._calls[-1]
             opened.guarded = True
-        opened.call = replace(call, call_id=opened.call_id)
+        opened.call, opened.finished = replace(call, call_id=opened.call_id), True
         if opened.guarded:
             yield CallArgumentsShown(opened.call_id, self._shown_text(opened.call))
         yield from self._close(opened)
@@ -171,15 +168,49 @@ class AnswerReader:
         return self._kit.exposure.guard_text(json.dumps(arguments, ensure_ascii=False))
 
     def _find(self, call: ModelToolCall | None, *, unfinished: bool = False) -> _OpenCall | None:
-        candidates = [c for c in self._calls if not (unfinished and c.call is not None)]
+        candidates = [c for c in self._calls if not (unfinished and c.finished)]
         if call is not None and call.call_id is not None:
-            return next((c for c in reversed(candidates) if c.provider_id == call.call_id), None)
+            # Where a provider uses one id twice, its calls are finished in the order in which they began.
+            ordered = candidates if unfinished else reversed(candidates)
+            return next((c for c in ordered if c.provider_id == call.call_id), None)
         if unfinished:
             return next((c for c in candidates if call is None or c.name == call.name), None)
         return candidates[-1] if candidates else None
 
 
-def _progress(metadata: JsonObject) -> Iterator[Frame]:
-    message = metadata.get("message")
+def _progress(_reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
+    message = event.metadata.get("message")
     if isinstance(message, str) and message.strip():
         yield ProgressShown(message, "model")
+
+
+def _structured(reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
+    reader.structured = event.structured_output
+    return iter(())
+
+
+def _error(reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
+    reader.error = event.error or ModelError("agent.model.failed", "The model failed.")
+    return iter(())
+
+
+def _done(reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
+    reader.metadata = event.metadata
+    return iter(())
+
+
+_HANDLERS: Mapping[
+    ModelStreamEventKind, Callable[[AnswerReader, ModelStreamEvent], Iterator[Frame]]
+] = MappingProxyType(
+    {
+        ModelStreamEventKind.REASONING_DELTA: AnswerReader.reason,
+        ModelStreamEventKind.TOOL_CALL_START: AnswerReader.start_call,
+        ModelStreamEventKind.TOOL_CALL_ARGS_DELTA: AnswerReader.take_arguments,
+        ModelStreamEventKind.TOOL_CALL_END: AnswerReader.end_call,
+        ModelStreamEventKind.TOOL_CALL_CANDIDATE: AnswerReader.finish_call,
+        ModelStreamEventKind.STRUCTURED_OUTPUT: _structured,
+        ModelStreamEventKind.PROGRESS: _progress,
+        ModelStreamEventKind.ERROR: _error,
+        ModelStreamEventKind.DONE: _done,
+    }
+)

@@ -91,7 +91,11 @@ def needs_compaction(
     size = sum(estimate_tokens(message_text(message)) for message in history)
     size = max(size, usage.input_tokens or 0)
     window = capability.context_window_tokens
-    bound = policy.trigger_token_threshold if window is None else min(policy.trigger_token_threshold, window)
+    bound = (
+        policy.trigger_token_threshold
+        if window is None
+        else min(policy.trigger_token_threshold, window)
+    )
     return size > bound
 
 

@@ -7,7 +7,7 @@ Schema versions, newest first; older ones are read, newer ones are refused:
     1  first version
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -46,7 +46,6 @@ def dump_checkpoint(progress: Progress) -> JsonObject:
     return FrozenObject(
         {
             "schema": SCHEMA_VERSION,
-            "phase": progress.phase.value,
             "seed_count": len(progress.seeds),
             "step": progress.step,
             "asking": progress.asking,
@@ -78,7 +77,7 @@ def load_checkpoint(
         AgentCheckpointError: The checkpoint is of a newer schema, or lacks or garbles a part.
     """
     version = stored.get("schema")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         message = f"Run {run_id} was stored with checkpoint schema {version!r}, but this version reads up to {SCHEMA_VERSION}; resume it with the version that wrote it, or a newer one."
         raise AgentCheckpointError(message)
     try:
@@ -107,7 +106,10 @@ class _Reader:
         return None if self._stored.get(key) is None else self.text(key)
 
     def number(self, key: str) -> int:
-        return self._typed(key, int)
+        value = self._typed(key, int)
+        if isinstance(value, bool):
+            raise TypeError(key)
+        return value
 
     def flag(self, key: str) -> bool:
         return self._typed(key, bool)
@@ -122,16 +124,16 @@ class _Reader:
         raise TypeError(key)
 
     def objects(self, key: str) -> list["_Reader"]:
-        return [_Reader(item) for item in self._items(key) if isinstance(item, Mapping)]
+        return [_Reader(item) for item in self._items(key)]
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        return tuple(item for item in self._items(key) if isinstance(item, str))
-
-    def _items(self, key: str) -> Sequence[JsonValue]:
+    def _items(self, key: str) -> Iterator[JsonObject]:
         value = self._stored[key]
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            return value
-        raise TypeError(key)
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise TypeError(key)
+        for item in value:
+            if not isinstance(item, Mapping):
+                raise TypeError(key)
+            yield item
 
     def _typed[T](self, key: str, kind: type[T]) -> T:
         value = self._stored[key]
@@ -147,7 +149,7 @@ def _load(
     cancel = _load_cancel(stored.optional_object("cancel"))
     return Progress(
         run_id=run_id,
-        phase=Phase(stored.text("phase")),
+        phase=Phase.POLLING,
         standing=standing,
         transcript=transcript,
         step=stored.number("step"),

@@ -81,9 +81,14 @@ def anticipate(progress: Progress, spec: AgentExecutionSpec) -> Progress:
 
     Reading the inbox comes in between; when that changes the plan, ``fold`` takes the mark back.
     """
-    if progress.phase is not Phase.POLLING or progress.answer is not None:
+    phase = progress.phase
+    if any(call.stage is CallStage.STARTED for call in progress.calls):
+        # The rest of a batch still runs; what follows it is not chosen yet.
         return progress
-    phase = Phase.CALLING if progress.open_calls else Phase.ASKING
+    if phase is Phase.POLLING and progress.answer is None:
+        phase = Phase.CALLING if progress.open_calls else Phase.ASKING
+    if phase not in {Phase.CALLING, Phase.ASKING}:
+        return progress
     return begin(progress, _TABLE[phase](progress, spec) or OpenRun())
 
 
@@ -125,20 +130,28 @@ def _ask(progress: Progress, spec: AgentExecutionSpec) -> Step:
     used = progress.usage.total_tokens or 0
     if limits.max_total_tokens is not None and used > limits.max_total_tokens:
         return _limit("max_total_tokens", limits.max_total_tokens, "tokens")
-    return AskModel()
+    # A turn that holds nothing but mistakes is answered without passing through CALLING.
+    return _tool_call_limit(progress, spec) or AskModel()
 
 
 def _call(progress: Progress, spec: AgentExecutionSpec) -> Step:
-    limits = spec.limits
-    if limits.max_tool_calls is not None and progress.tool_calls > limits.max_tool_calls:
-        return _limit("max_tool_calls", limits.max_tool_calls, "tool calls")
-    batch = next_batch(progress.calls, limits.max_parallel_tools)
+    limit = _tool_call_limit(progress, spec)
+    if limit is not None:
+        return limit
+    batch = next_batch(progress.calls, spec.limits.max_parallel_tools)
     if batch:
         return RunCalls(batch)
     gated = tuple(call for call in progress.calls if call.stage is CallStage.GATED)
     if gated:
         return AskPeople(gated)
     return Settle(_pause(progress))
+
+
+def _tool_call_limit(progress: Progress, spec: AgentExecutionSpec) -> Settle | None:
+    bound = spec.limits.max_tool_calls
+    if bound is None or progress.tool_calls <= bound:
+        return None
+    return _limit("max_tool_calls", bound, "tool calls")
 
 
 def _pause(progress: Progress) -> Paused:
@@ -168,7 +181,9 @@ def _clean(_progress: Progress, _spec: AgentExecutionSpec) -> Step:
 
 def _settle(progress: Progress, _spec: AgentExecutionSpec) -> Step:
     if progress.ending is None:
-        message = f"Run {progress.run_id} is settling without an ending; this is a fault of the loop."
+        message = (
+            f"Run {progress.run_id} is settling without an ending; this is a fault of the loop."
+        )
         raise AgentLifecycleError(message)
     return Settle(progress.ending)
 

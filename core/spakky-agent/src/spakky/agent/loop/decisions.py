@@ -26,7 +26,9 @@ def decide_on_signal(kit: RunKit, progress: Progress, signal: AgentSignal) -> De
         (c for c in progress.waiting if c.request is not None and c.request.id == request_id), None
     )
     if call is None:
-        return Decided(signal.id, None, None, "No open request has that id; it may have been decided already.")
+        return Decided(
+            signal.id, None, None, "No open request has that id; it may have been decided already."
+        )
     try:
         decision = parse_agent_approval_decision_signal(signal, request=call.request)
     except AgentApprovalDecisionError as error:

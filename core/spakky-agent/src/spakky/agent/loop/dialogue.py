@@ -17,6 +17,15 @@ class Dialogue(ABC):
         """Whether the run's turns are recorded."""
 
     @abstractmethod
+    def continued(self, conversation_id: str, *, keeps_turns: bool) -> "Dialogue":
+        """Give the dialogue of a run that is resumed, as it was when the run began.
+
+        Args:
+            conversation_id: The run's conversation; the resuming caller may have left it out.
+            keeps_turns: What ``keeps_turns`` was.
+        """
+
+    @abstractmethod
     async def load(self) -> tuple[ModelMessage, ...]:
         """Give the earlier turns as messages, oldest first."""
 
@@ -38,6 +47,10 @@ class NoDialogue(Dialogue):
     @override
     def keeps_turns(self) -> bool:
         return False
+
+    @override
+    def continued(self, conversation_id: str, *, keeps_turns: bool) -> Dialogue:
+        return self
 
     @override
     async def load(self) -> tuple[ModelMessage, ...]:
@@ -66,6 +79,12 @@ class StoredDialogue(Dialogue):
     @override
     def keeps_turns(self) -> bool:
         return True
+
+    @override
+    def continued(self, conversation_id: str, *, keeps_turns: bool) -> Dialogue:
+        if not keeps_turns:
+            return NoDialogue()
+        return StoredDialogue(self._store, conversation_id, self._run_id)
 
     @override
     async def load(self) -> tuple[ModelMessage, ...]:

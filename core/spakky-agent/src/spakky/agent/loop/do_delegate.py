@@ -35,16 +35,18 @@ MAX_DEPTH = 8
 """How deep delegations may nest."""
 
 
-async def run_delegate(
-    kit: RunKit, call: CallState
-) -> AsyncGenerator[Frame | Outcome, None]:
+async def run_delegate(kit: RunKit, call: CallState) -> AsyncGenerator[Frame | Outcome, None]:
     """Run a delegate call; a local child's events come as they happen, the call's result comes last."""
     teammate = next((mate for mate in kit.spec.teammates if mate.name == call.delegate), None)
     if teammate is None:
         yield failed(call, None, f"The agent has no teammate {call.delegate} any more.")
         return
     packet = packet_of(kit, call, teammate)
-    runs = _run_local(kit, call, teammate) if teammate.pod is not None else _run_remote(kit, call, packet)
+    runs = (
+        _run_local(kit, call, teammate)
+        if teammate.pod is not None
+        else _run_remote(kit, call, packet)
+    )
     try:
         async with aclosing(runs) as items:
             async for item in items:
@@ -53,7 +55,9 @@ async def run_delegate(
                 else:
                     yield item
     except AbstractSpakkyAgentError as error:
-        yield failed(call, kit.find_tool(call.call.name), f"{teammate.name} could not be run: {error}")
+        yield failed(
+            call, kit.find_tool(call.call.name), f"{teammate.name} could not be run: {error}"
+        )
 
 
 class _Reply:
@@ -101,7 +105,10 @@ async def _run_local(
 ) -> AsyncGenerator[Frame | Outcome | _Reply, None]:
     ancestors = _ancestors(kit)
     if len(ancestors) > MAX_DEPTH:
-        yield _Reply(f"Delegation is nested deeper than {MAX_DEPTH} agents; do the task without {teammate.name}.", failure=True)
+        yield _Reply(
+            f"Delegation is nested deeper than {MAX_DEPTH} agents; do the task without {teammate.name}.",
+            failure=True,
+        )
         return
     run_input = RunAgentInput(
         state_id=f"{call.action_id}/child",
@@ -135,7 +142,9 @@ def _reply_of(name: str, last: AgentEvent | None) -> _Reply:
             why = (last.error or {}).get("message", "it gave no reason")
             return _Reply(f"{name} failed: {why}", failure=True)
         case RunPausedEvent():
-            return _Reply(f"{name} waits for a person and has not finished: {last.prompt}", failure=True)
+            return _Reply(
+                f"{name} waits for a person and has not finished: {last.prompt}", failure=True
+            )
         case _:
             return _Reply(f"{name} ended without a result.", failure=True)
 
@@ -150,7 +159,9 @@ async def _run_remote(
     kit: RunKit, call: CallState, packet: DelegationPacket
 ) -> AsyncGenerator[Frame | Outcome | _Reply, None]:
     if kit.delegate is None:
-        yield _Reply(f"No IAgentDelegate is registered, so {call.delegate} cannot be reached.", failure=True)
+        yield _Reply(
+            f"No IAgentDelegate is registered, so {call.delegate} cannot be reached.", failure=True
+        )
         return
     final: _Reply | None = None
     async with aclosing(kit.delegate.delegate(packet)) as items:
@@ -180,7 +191,11 @@ def _returned(
     message = render_result(call, content)
     done = replace(call, stage=CallStage.DONE)
     result = DelegationResult(
-        id=f"{packet.id}/result", packet_id=packet.id, target=packet.target, summary=reply.summary or "The teammate finished.", output=reply.output
+        id=f"{packet.id}/result",
+        packet_id=packet.id,
+        target=packet.target,
+        summary=reply.summary or "The teammate finished.",
+        output=reply.output,
     )
     evidence = result.to_parent_evidence(evidence_id=result.id, parent_agent_state_id=kit.run_id)
     candidate = AgentEvidenceCandidate(evidence.kind, evidence.payload, evidence.summary)

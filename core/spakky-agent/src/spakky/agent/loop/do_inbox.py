@@ -101,7 +101,9 @@ class _Reading:
             if signal.kind is AgentSignalKind.USER_MESSAGE and not hooked:
                 self.notes.append("A message from the user joins the run.")
         elif not hooked:
-            payload = FrozenObject({"signal_id": signal.id, "kind": signal.kind.value, "ignored": True})
+            payload = FrozenObject(
+                {"signal_id": signal.id, "kind": signal.kind.value, "ignored": True}
+            )
             self.evidence.append(AgentEvidenceCandidate(AgentEvidenceKind.CONTEXT, payload))
 
     def outcome(self) -> InboxRead:

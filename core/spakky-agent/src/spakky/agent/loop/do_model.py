@@ -40,31 +40,10 @@ async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | O
     reader = AnswerReader(kit, progress)
     stream = _OpenStream(progress.model_action_id)
     outcome: Outcome | None = None
-    # One generator level for each delta costs a fifth of a microsecond, so the stream is read here and not in a helper.
     try:
-        context = GatheredContext()
-        async with aclosing(gather_context(kit, progress, context)) as items:
+        async with aclosing(_answer(kit, progress, stream, reader)) as items:
             async for item in items:
                 yield item
-        request = await kit.gate.wait(
-            build_request(kit, progress, context.packs, context.manifest)
-        )
-        following, wait, message_id = stream.open(kit, request), kit.gate.wait, reader.message_id
-        while reader.error is None:
-            try:
-                event = await wait(following())
-            except StopAsyncIteration:
-                break
-            if event.kind is _TOKEN or event.kind is _MESSAGE:
-                for text in reader.push_text(event.token_delta or event.message_delta or ""):
-                    yield TextShown(message_id, text)
-                continue
-            for frame in reader.take(event):
-                yield frame
-            if event.kind is _DONE:
-                break
-        for frame in reader.flush():
-            yield frame
         outcome = outcome_of(kit, progress, reader)
         for frame in final_text(kit, outcome):
             yield frame
@@ -73,18 +52,49 @@ async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | O
     except Exception as error:  # noqa: BLE001 - whatever a backend raises ends the call, typed
         outcome = _broke(error)
     finally:
+        # A cancelled run closes its stream as a cleanup, once the cancellation is on disk.
         if kit.gate.stopped is None:
             await stream.close()
     try:
         yield StepFinished(progress.step_name)
         if outcome is not None:
             yield outcome
-        else:
-            async with aclosing(stop_with_cleanup(kit, (stream.cleanup_task(),))) as items:
-                async for item in items:
-                    yield item
+            return
+        async with aclosing(stop_with_cleanup(kit, (stream.cleanup_task(),))) as items:
+            async for item in items:
+                yield item
     finally:
         await stream.close()
+
+
+async def _answer(
+    kit: RunKit, progress: Progress, stream: "_OpenStream", reader: AnswerReader
+) -> AsyncGenerator[Frame | Outcome, None]:
+    context = GatheredContext()
+    async with aclosing(gather_context(kit, progress, context)) as items:
+        async for item in items:
+            yield item
+    request = await kit.gate.wait(build_request(kit, progress, context.packs, context.manifest))
+    gate, wait, message_id = kit.gate, kit.gate.wait, reader.message_id
+    following = stream.open(kit, request)
+    while reader.error is None:
+        if gate.stopped is not None:
+            # Asked for first, since a request for the next event that nobody awaits is a warning.
+            raise Tripped
+        try:
+            event = await wait(following())
+        except StopAsyncIteration:
+            break
+        if event.kind is _TOKEN or event.kind is _MESSAGE:
+            for text in reader.push_text(event.token_delta or event.message_delta or ""):
+                yield TextShown(message_id, text)
+            continue
+        for frame in reader.take(event):
+            yield frame
+        if event.kind is _DONE:
+            break
+    for frame in reader.flush():
+        yield frame
 
 
 class _OpenStream:
@@ -137,9 +147,7 @@ def outcome_of(kit: RunKit, progress: Progress, reader: AnswerReader) -> Outcome
     )
 
 
-def _final(
-    kit: RunKit, reader: AnswerReader, text: str
-) -> tuple[FinalAnswer | None, str | None]:
+def _final(kit: RunKit, reader: AnswerReader, text: str) -> tuple[FinalAnswer | None, str | None]:
     try:
         output = kit.output.read(text, reader.structured)
     except OutputMisfit as misfit:

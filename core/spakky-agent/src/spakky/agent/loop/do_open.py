@@ -20,6 +20,9 @@ from spakky.agent.rules.history import repair_history
 from spakky.agent.rules.lifecycle import CREATED, ENDED, Trigger, decide_move, standing_of
 
 
+_KEEPS_TURNS_KEY = "keeps_turns"
+
+
 async def open_run(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | Outcome, None]:
     """Open the run and say where it stands. An ended run that is resumed shows its stored ending again.
 
@@ -28,12 +31,16 @@ async def open_run(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | Ou
     """
     stored = await kit.journal.open()
     if stored is None:
-        kit.journal.describe(describe_input(kit.run_input))
+        kit.journal.describe(_describe(kit))
         yield Opened(await _create(kit, progress))
         return
     _check_input(kit.run_input, stored)
     kit.run_input = complete_input(kit.run_input, stored.state.metadata)
-    kit.journal.describe(describe_input(kit.run_input))
+    kit.dialogue = kit.dialogue.continued(
+        kit.run_input.effective_conversation_id,
+        keeps_turns=stored.state.metadata.get(_KEEPS_TURNS_KEY) is not False,
+    )
+    kit.journal.describe(_describe(kit))
     restored = load_checkpoint(
         kit.run_id, stored.state.checkpoint, standing_of(stored.state), stored.transcript
     )
@@ -73,9 +80,7 @@ def _check_input(run_input: RunAgentInput, stored: StoredRun) -> None:
     raise AgentRunUnfinishedError(message)
 
 
-async def _show_again(
-    kit: RunKit, restored: Progress
-) -> AsyncGenerator[Frame | Outcome, None]:
+async def _show_again(kit: RunKit, restored: Progress) -> AsyncGenerator[Frame | Outcome, None]:
     settled = replace(restored, phase=Phase.SETTLED)
     yield Opened(settled)
     if restored.ending is None:
@@ -103,12 +108,21 @@ def reopen(progress: Progress) -> Progress:
 
 
 def _reopen_call(call: CallState) -> CallState:
+    if call.stage is CallStage.READY and not call.storable:
+        # Its secret was stored nowhere, so that only a person can say what becomes of it.
+        return replace(call, stage=CallStage.GATED, uncertain=True, request=None)
     if call.stage is not CallStage.STARTED:
         return call
     resume = ToolResumeMetadata(call.idempotency).action_for_incomplete_boundary()
     if resume is ToolResumeAction.RETRY and call.storable:
         return replace(call, stage=CallStage.READY)
     return replace(call, stage=CallStage.GATED, uncertain=True, request=None)
+
+
+def _describe(kit: RunKit) -> JsonObject:
+    return FrozenObject(
+        {**describe_input(kit.run_input), _KEEPS_TURNS_KEY: kit.dialogue.keeps_turns}
+    )
 
 
 def describe_input(run_input: RunAgentInput) -> JsonObject:

@@ -39,6 +39,4 @@ async def settle_run(
 
 def first_instruction(progress: Progress) -> str:
     """Give the instruction that the run began with."""
-    return next(
-        (m.content for m in progress.transcript if m.role is ModelMessageRole.USER), ""
-    )
+    return next((m.content for m in progress.transcript if m.role is ModelMessageRole.USER), "")

@@ -12,8 +12,8 @@ from spakky.agent.contracts.execution import ToolErrorPolicy
 from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.contracts.state import AgentState
 from spakky.agent.declare.catalog import AgentToolDescriptor
-from spakky.agent.declare.encode import encode_value
 from spakky.agent.declare.dispatcher import AgentToolDispatcher
+from spakky.agent.declare.encode import encode_value
 from spakky.agent.declare.runtime_context import AgentToolRuntimeContext
 from spakky.agent.error import (
     AbstractSpakkyAgentError,
@@ -62,6 +62,8 @@ async def run_calls(
                     endings.append(item)
                 else:
                     yield item
+            # What is no ordinary exception, a tool's SystemExit for example, goes the way it would go without the loop.
+            await asyncio.gather(*tasks.values())
         except Tripped:
             stopped = True
         for ending in endings:
@@ -77,12 +79,19 @@ async def run_calls(
 
 async def _run_into(kit: RunKit, call: CallState, items: "asyncio.Queue[Item]") -> None:
     try:
-        if call.delegate is not None:
-            async with aclosing(run_delegate(kit, call)) as child:
-                async for item in child:
-                    items.put_nowait(item)
-        else:
+        if call.delegate is None:
             items.put_nowait(await run_call(kit, call))
+            return
+        async with aclosing(run_delegate(kit, call)) as child:
+            async for item in child:
+                items.put_nowait(item)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # Nobody cancelled the call: the tool raised it, as a library does that mixes up its own cancel scopes.
+        message = f"{call.call.name} raised CancelledError, although nobody cancelled it."
+        items.put_nowait(CallBroke(call, "agent.tool.failed", message))
     finally:
         items.put_nowait(None)
 
@@ -109,7 +118,13 @@ async def run_call(kit: RunKit, call: CallState) -> Outcome:
         return failed(call, tool, str(error))
     except TimeoutError as error:
         if timer.expired():
-            return _broke(kit, call, tool, "agent.tool.timeout", f"{tool.name} took longer than {timeout:g} seconds.")
+            return _broke(
+                kit,
+                call,
+                tool,
+                "agent.tool.timeout",
+                f"{tool.name} took longer than {timeout:g} seconds.",
+            )
         return _fault(kit, call, tool, error)
     except Exception as error:  # noqa: BLE001 - a fault of the tool's code is an outcome, typed
         return _fault(kit, call, tool, error)
@@ -125,9 +140,7 @@ def _context(kit: RunKit, call: CallState) -> AgentToolRuntimeContext:
     )
 
 
-def _fault(
-    kit: RunKit, call: CallState, tool: AgentToolDescriptor, error: Exception
-) -> Outcome:
+def _fault(kit: RunKit, call: CallState, tool: AgentToolDescriptor, error: Exception) -> Outcome:
     code = error.code if isinstance(error, AbstractSpakkyAgentError) else "agent.tool.failed"
     text = clean_failure(call, tool, str(error))
     message = f"{tool.name} raised {type(error).__name__}{': ' + text if text else '.'}"
@@ -142,9 +155,7 @@ def _broke(
     return CallBroke(call, code, message)
 
 
-def _cleanup_task(
-    call: CallState, task: "asyncio.Task[None]"
-) -> AgentCancellationCleanupTask:
+def _cleanup_task(call: CallState, task: "asyncio.Task[None]") -> AgentCancellationCleanupTask:
     async def cancel(_state: AgentState, _signal: AgentSignal) -> None:
         await _cancel_all([task])
 

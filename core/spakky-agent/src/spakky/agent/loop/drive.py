@@ -15,11 +15,11 @@ from spakky.agent.loop.do_settle import clean_up, settle_run
 from spakky.agent.loop.do_tools import run_calls
 from spakky.agent.loop.facts import facts_begun, facts_of
 from spakky.agent.loop.fold import fold
-from spakky.agent.loop.frames import EvidenceShown, Frame, RunFailed
+from spakky.agent.loop.frames import ApprovalAsked, EvidenceShown, Frame, RunFailed
 from spakky.agent.loop.kit import RunKit
-from spakky.agent.loop.outcomes import CallReturned, Outcome
-from spakky.agent.loop.progress import Abandoned, Phase, Progress
-from spakky.agent.loop.show import frames_of
+from spakky.agent.loop.outcomes import Outcome, Settled
+from spakky.agent.loop.progress import Abandoned, Completed, Ending, Paused, Phase, Progress
+from spakky.agent.loop.show import asks_of, frames_of
 from spakky.agent.loop.steps import (
     ACTING,
     AskModel,
@@ -48,6 +48,8 @@ class Drive:
         self._kit = kit
         self.progress = progress
         self._held: list[Frame] = []
+        # Whether the last thing shown is an open question, so that a pause need not ask it again.
+        self._at_question = False
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
         """Run until the run is settled, and give everything that it shows.
@@ -64,16 +66,16 @@ class Drive:
                 async with aclosing(_perform(kit, self.progress, step)) as items:
                     async for item in items:
                         if not isinstance(item, Outcome):
+                            self._at_question = False
                             yield item
                         elif await self._take(item):
                             for frame in self._release():
                                 yield frame
         except AgentPersistenceError as error:
             # The store failed or the run belongs to somebody else: nothing is written any more, nothing is undone.
-            if self.progress.phase is not Phase.SETTLED:
-                yield RunFailed(
-                    error.code, str(error), retryable=True, status=self.progress.standing.status
-                )
+            state = kit.journal.state
+            status = self.progress.standing.status if state is None else state.status
+            yield RunFailed(error.code, str(error), retryable=True, status=status)
 
     def _next_step(self) -> Step | None:
         stopped = self._kit.gate.stopped
@@ -87,7 +89,8 @@ class Drive:
         """Mark a step as begun; True when everything so far has been put on disk for it."""
         before, self.progress = self.progress, begin(self.progress, step)
         self._kit.journal.note(facts_begun(before, self.progress))
-        records = isinstance(step, Settle) and self._kit.dialogue.keeps_turns
+        completes = isinstance(step, Settle) and isinstance(step.ending, Completed)
+        records = completes and self._kit.dialogue.keeps_turns
         if isinstance(step, ACTING) or records:
             self._held.extend(await self._commit())
             return True
@@ -99,16 +102,21 @@ class Drive:
         before = self.progress
         after = fold(before, outcome, spec)
         self._kit.journal.note(facts_of(before, outcome, after))
-        if isinstance(outcome, CallReturned):
+        if outcome.commits:
             anticipated = anticipate(after, spec)
             self._kit.journal.note(facts_begun(after, anticipated))
             after = anticipated
         self.progress = after
         let_go = isinstance(after.ending, Abandoned)
         evidence = await self._commit() if outcome.commits and not let_go else []
+        if isinstance(outcome, Settled) and self._must_ask_again(outcome.ending):
+            self._held.extend(asks_of(before.waiting))
         self._held.extend(frames_of(before, outcome, self.progress))
         self._held.extend(evidence)
         return outcome.commits
+
+    def _must_ask_again(self, ending: Ending) -> bool:
+        return isinstance(ending, Paused) and ending.asks_people and not self._at_question
 
     async def _commit(self) -> list[Frame]:
         self.progress, evidence = await self._kit.journal.commit(self.progress)
@@ -117,6 +125,8 @@ class Drive:
     def _release(self) -> tuple[Frame, ...]:
         frames = tuple(self._held)
         self._held.clear()
+        if frames:
+            self._at_question = isinstance(frames[-1], ApprovalAsked)
         return frames
 
 
@@ -124,9 +134,7 @@ def _is_shown(piece: AgentEvidence) -> bool:
     return piece.kind not in _QUIET
 
 
-def _perform(
-    kit: RunKit, progress: Progress, step: Step
-) -> AsyncGenerator[Frame | Outcome, None]:
+def _perform(kit: RunKit, progress: Progress, step: Step) -> AsyncGenerator[Frame | Outcome, None]:
     match step:
         case OpenRun():
             return open_run(kit, progress)

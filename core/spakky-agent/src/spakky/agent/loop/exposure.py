@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import override
+from typing import Literal, override
 
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate, AgentEvidenceKind
 from spakky.agent.contracts.execution import StreamingExposureMode
@@ -10,6 +10,8 @@ from spakky.agent.guards.stream_redaction import (
     StreamingRedactionPolicy,
     StreamingRedactionSession,
 )
+
+type HoldBack = Literal["minimal", "buffer"]
 
 
 class TextChannel(ABC):
@@ -62,7 +64,7 @@ class OpenChannel(TextChannel):
 class GuardedChannel(TextChannel):
     """Text passes a redaction session."""
 
-    def __init__(self, policy: StreamingRedactionPolicy, *, hold_back: str) -> None:
+    def __init__(self, policy: StreamingRedactionPolicy, *, hold_back: HoldBack) -> None:
         self._session = StreamingRedactionSession(policy, hold_back=hold_back)
         self._pieces: list[str] = []
         self._audit: AgentEvidenceCandidate | None = None
@@ -153,7 +155,7 @@ class Exposure:
             case StreamingExposureMode.NO_STREAM_UNTIL_FINAL_GUARDED:
                 return WholeChannel(self._guarded("minimal"), shows=False)
 
-    def _guarded(self, hold_back: str) -> TextChannel:
+    def _guarded(self, hold_back: HoldBack) -> TextChannel:
         if self.policy is None:
             return OpenChannel()
         return GuardedChannel(self.policy, hold_back=hold_back)

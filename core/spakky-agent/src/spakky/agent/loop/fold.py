@@ -1,7 +1,9 @@
 """Folds what came of a step into the progress. Pure: the same progress and outcome always give the same result."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import assert_never
+from types import MappingProxyType
+from typing import Any, assert_never
 
 from spakky.agent.contracts.approval import ApprovalDecision
 from spakky.agent.contracts.execution import ModelErrorPolicy, RejectionPolicy
@@ -32,7 +34,6 @@ from spakky.agent.loop.outcomes import (
 from spakky.agent.loop.progress import (
     Abandoned,
     CallStage,
-    CallState,
     Cancelled,
     CancelOrder,
     Completed,
@@ -52,36 +53,7 @@ CUT_SHORT = "This call was started, but its outcome was not recorded before the 
 
 def fold(progress: Progress, outcome: Outcome, spec: AgentExecutionSpec) -> Progress:
     """Give the progress after an outcome; its phase says where the loop goes on."""
-    match outcome:
-        case Opened(opened):
-            return opened
-        case InboxRead():
-            return _inbox(progress, outcome, spec)
-        case Answered():
-            return _answered(progress, outcome, spec)
-        case CallReturned():
-            return _returned(progress, outcome)
-        case PeopleAsked(calls):
-            return _asked(progress, calls)
-        case CallPaused(call):
-            return replace(with_call(progress, call), phase=Phase.POLLING)
-        case ModelBroke():
-            return _model_broke(progress, outcome, spec)
-        case AuthNeeded():
-            return _auth_needed(progress, outcome)
-        case CallBroke(_, code, message) | HookBroke(code, message):
-            return settle(progress, Failed(Trigger.FAIL, code, message))
-        case Stopped():
-            return _stopped(progress, outcome)
-        case CleanedUp():
-            return _cleaned(progress, outcome)
-        case Settled(ending):
-            return _settled(progress, ending)
-        case Recorded():
-            return progress
-        case _:
-            message = f"No rule folds {type(outcome).__name__}."
-            raise TypeError(message)
+    return _TABLE[type(outcome)](progress, outcome, spec)
 
 
 def settle(progress: Progress, ending: Ending) -> Progress:
@@ -102,11 +74,15 @@ def _move(progress: Progress, trigger: Trigger) -> Progress:
     return replace(progress, standing=decide_move(progress.standing.status, trigger))
 
 
-
-
 def _act(progress: Progress) -> Progress:
     active = progress.standing.status is AgentStatus.ACTIVE
     return progress if active else _move(progress, Trigger.GO_ON)
+
+
+def _wait(progress: Progress) -> Progress:
+    """Give the progress at its pause: a decision may come while other calls of the turn keep the run active."""
+    active = progress.standing.status is AgentStatus.ACTIVE
+    return _move(progress, Trigger.ASK_APPROVAL) if active else progress
 
 
 def _after_calls(progress: Progress) -> Progress:
@@ -129,9 +105,7 @@ def _inbox(progress: Progress, outcome: InboxRead, spec: AgentExecutionSpec) -> 
         pause = Paused(Trigger.INTERRUPT, AgentStateReason.USER_INTERRUPTED, prompt)
         return settle(_take_back(progress), pause)
     if outcome.messages:
-        progress = replace(
-            progress, transcript=progress.transcript + outcome.messages, answer=None
-        )
+        progress = replace(progress, transcript=progress.transcript + outcome.messages, answer=None)
     return _after_poll(_after_calls(progress))
 
 
@@ -152,7 +126,7 @@ def _decided(progress: Progress, decided: Decided, spec: AgentExecutionSpec) -> 
         return progress
     match decision.decision:
         case ApprovalDecision.DEFER:
-            return _move(progress, Trigger.DEFER)
+            return _move(_wait(progress), Trigger.DEFER)
         case ApprovalDecision.REJECT if spec.on_rejection is RejectionPolicy.FAIL_RUN:
             message = f"A person rejected the call of {call.call.name}."
             return settle(progress, Failed(Trigger.REJECT, "agent.approval.rejected", message))
@@ -218,12 +192,10 @@ def _model_broke(progress: Progress, outcome: ModelBroke, spec: AgentExecutionSp
             outcome.retryable,
         )
         return settle(progress, pause)
-    return settle(
-        progress, Failed(Trigger.FAIL, outcome.code, outcome.message, outcome.retryable)
-    )
+    return settle(progress, Failed(Trigger.FAIL, outcome.code, outcome.message, outcome.retryable))
 
 
-def _auth_needed(progress: Progress, outcome: AuthNeeded) -> Progress:
+def _auth_needed(progress: Progress, outcome: AuthNeeded, _spec: AgentExecutionSpec) -> Progress:
     if outcome.call is not None:
         progress = with_call(progress, replace(outcome.call, stage=CallStage.READY))
     pause = Paused(
@@ -262,7 +234,7 @@ def _usage_fields(usage: ModelUsage) -> tuple[int | None, ...]:
 # ---------------------------------------------------------------- calls and people
 
 
-def _returned(progress: Progress, outcome: CallReturned) -> Progress:
+def _returned(progress: Progress, outcome: CallReturned, _spec: AgentExecutionSpec) -> Progress:
     progress = replace(
         with_call(progress, outcome.call), transcript=(*progress.transcript, outcome.message)
     )
@@ -271,10 +243,10 @@ def _returned(progress: Progress, outcome: CallReturned) -> Progress:
     return replace(_after_calls(progress), phase=Phase.POLLING)
 
 
-def _asked(progress: Progress, calls: tuple[CallState, ...]) -> Progress:
-    for call in calls:
+def _asked(progress: Progress, outcome: PeopleAsked, _spec: AgentExecutionSpec) -> Progress:
+    for call in outcome.calls:
         progress = with_call(progress, call)
-    uncertain = any(call.uncertain for call in calls)
+    uncertain = any(call.uncertain for call in outcome.calls)
     progress = _move(progress, Trigger.ASK_RECOVERY if uncertain else Trigger.ASK_APPROVAL)
     return replace(progress, asked=True, phase=Phase.POLLING)
 
@@ -282,7 +254,7 @@ def _asked(progress: Progress, calls: tuple[CallState, ...]) -> Progress:
 # ---------------------------------------------------------------- endings
 
 
-def _stopped(progress: Progress, outcome: Stopped) -> Progress:
+def _stopped(progress: Progress, outcome: Stopped, _spec: AgentExecutionSpec) -> Progress:
     match outcome.reason:
         case StopReason.CANCEL:
             order = outcome.order or CancelOrder(f"{progress.run_id}/cancel")
@@ -303,24 +275,29 @@ def _begin_cancel(progress: Progress, order: CancelOrder) -> Progress:
     )
 
 
-def _cleaned(progress: Progress, outcome: CleanedUp) -> Progress:
+def _cleaned(progress: Progress, outcome: CleanedUp, _spec: AgentExecutionSpec) -> Progress:
     order = progress.cancel or CancelOrder(outcome.report.signal_id)
-    failed = ", ".join(f"{bad.target_kind} {bad.target_ref}" for bad in outcome.report.failed_outcomes)
+    failed = ", ".join(
+        f"{bad.target_kind} {bad.target_ref}" for bad in outcome.report.failed_outcomes
+    )
     return settle(progress, Cancelled(order, failed or None))
 
 
-def _settled(progress: Progress, ending: Ending) -> Progress:
+def _settled(progress: Progress, outcome: Settled, _spec: AgentExecutionSpec) -> Progress:
+    ending = outcome.ending
     progress = replace(progress, phase=Phase.SETTLED, ending=ending)
     match ending:
         case Completed():
             return _move(_act(_close_calls(progress)), Trigger.COMPLETE)
         case Failed(trigger):
-            return _move(_close_calls(progress), trigger)
+            at_pause = trigger is Trigger.REJECT
+            return _move(_close_calls(_wait(progress) if at_pause else progress), trigger)
         case Cancelled(_, failed_cleanup):
             trigger = Trigger.FAIL_CLEANUP if failed_cleanup else Trigger.FINISH_CANCEL
             return _move(_close_calls(progress), trigger)
         case Paused(trigger):
-            return _move(progress, trigger)
+            at_pause = trigger is Trigger.DEFER
+            return _move(_wait(progress) if at_pause else progress, trigger)
         case Abandoned():
             return progress
         case _:
@@ -340,3 +317,44 @@ def _close_calls(progress: Progress) -> Progress:
         for call in progress.open_calls
     )
     return replace(progress, transcript=progress.transcript + answers, calls=())
+
+
+def _opened(_progress: Progress, outcome: Opened, _spec: AgentExecutionSpec) -> Progress:
+    return outcome.progress
+
+
+def _child_paused(progress: Progress, outcome: CallPaused, _spec: AgentExecutionSpec) -> Progress:
+    return replace(with_call(progress, outcome.call), phase=Phase.POLLING)
+
+
+def _broke(
+    progress: Progress, outcome: CallBroke | HookBroke, _spec: AgentExecutionSpec
+) -> Progress:
+    return settle(progress, Failed(Trigger.FAIL, outcome.code, outcome.message))
+
+
+def _recorded(progress: Progress, _outcome: Recorded, _spec: AgentExecutionSpec) -> Progress:
+    return progress
+
+
+# Each function takes its own outcome class, which a mapping cannot say.
+_TABLE: Mapping[type[Outcome], Callable[[Progress, Any, AgentExecutionSpec], Progress]] = (
+    MappingProxyType(
+        {
+            Opened: _opened,
+            InboxRead: _inbox,
+            HookBroke: _broke,
+            Answered: _answered,
+            ModelBroke: _model_broke,
+            AuthNeeded: _auth_needed,
+            Recorded: _recorded,
+            CallReturned: _returned,
+            CallBroke: _broke,
+            CallPaused: _child_paused,
+            PeopleAsked: _asked,
+            Stopped: _stopped,
+            CleanedUp: _cleaned,
+            Settled: _settled,
+        }
+    )
+)

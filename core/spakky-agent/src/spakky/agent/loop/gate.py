@@ -13,7 +13,7 @@ from spakky.agent.loop.outcomes import Stopped, StopReason
 from spakky.agent.loop.progress import CancelOrder
 
 
-class Tripped(Exception):  # noqa: N818 - control flow inside the loop, never seen by callers
+class Tripped(Exception):
     """What was awaited was stopped because the gate was tripped."""
 
 
@@ -66,7 +66,8 @@ class Gate:
         self._task = task
         try:
             result = await awaitable
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Exception):
+            # What was awaited may answer our cancellation with an error of its own, or end its stream.
             if self._take_back(task):
                 raise Tripped from None
             raise

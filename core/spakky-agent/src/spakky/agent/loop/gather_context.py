@@ -89,7 +89,9 @@ def _record(
     stage: ContextOptimizationEvidenceStage,
     signals: Sequence[ContextHealthSignal],
 ) -> Recorded:
-    named = [signal for signal in signals if not action.signal_refs or signal.id in action.signal_refs]
+    named = [
+        signal for signal in signals if not action.signal_refs or signal.id in action.signal_refs
+    ]
     candidate = AgentEvidenceCandidate.context_optimization(
         action=action, stage=stage, signals=named
     )

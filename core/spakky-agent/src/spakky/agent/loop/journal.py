@@ -26,6 +26,7 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
+from spakky.agent.rules.lifecycle import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class DurableJournal(Journal):
         self._lease: AgentLease | None = None
         self._state: AgentState | None = None
         self._metadata: JsonObject | None = None
-        self._committed: Progress | None = None
+        self._committed: tuple[JsonObject, Standing] | None = None
         self._stored_messages = 0
         self._evidence: list[AgentEvidenceCandidate] = []
         self._consumed: list[str] = []
@@ -199,11 +200,12 @@ class DurableJournal(Journal):
 
     @override
     async def commit(self, progress: Progress) -> tuple[Progress, tuple[AgentEvidence, ...]]:
-        if not self._has_news(progress):
+        stored = (dump_checkpoint(progress), progress.standing)
+        messages = progress.transcript[self._stored_messages :]
+        if not (messages or self._evidence or self._consumed) and stored == self._committed:
             return progress, ()
         evidence = self._number_evidence(progress)
         progress = replace(progress, evidence_count=progress.evidence_count + len(evidence))
-        messages = progress.transcript[self._stored_messages :]
         async with self._ports.unit_of_work.begin(self._lease) as scope:
             saved = await scope.states.save(self._next_state(progress))
             if messages:
@@ -213,14 +215,11 @@ class DurableJournal(Journal):
             for signal_id in self._consumed:
                 await scope.signals.mark_consumed(signal_id)
         self._state = saved
-        self._committed = progress
+        self._committed = (dump_checkpoint(progress), progress.standing)
         self._stored_messages = len(progress.transcript)
         self._evidence.clear()
         self._consumed.clear()
         return progress, evidence
-
-    def _has_news(self, progress: Progress) -> bool:
-        return bool(self._evidence or self._consumed) or progress != self._committed
 
     def _number_evidence(self, progress: Progress) -> tuple[AgentEvidence, ...]:
         first = progress.evidence_count + 1

@@ -9,10 +9,10 @@ from spakky.agent.declare.decode import decode_value
 from spakky.agent.declare.schema import schema_for_type
 from spakky.agent.declare.schema_walk import is_strict_schema
 from spakky.agent.error import AbstractSpakkyAgentError
-from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue
+from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue, clean_value
 
 
-class OutputMisfit(Exception):  # noqa: N818 - control flow inside the loop, never seen by callers
+class OutputMisfit(Exception):
     """An answer does not fit the declared output; the message says why, for the model to read."""
 
 
@@ -98,7 +98,7 @@ class TypedOutput(OutputForm):
 
     @override
     def read(self, text: str, structured: JsonValue) -> JsonValue:
-        value = self._parse(text) if structured is None else structured
+        value = clean_value(self._parse(text) if structured is None else structured)
         if self._wrapped:
             if not isinstance(value, dict) or set(value) != {"value"}:
                 message = 'The answer must be a JSON object with the one property "value".'

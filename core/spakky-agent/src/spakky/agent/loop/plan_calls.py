@@ -1,6 +1,7 @@
 """Plans the tool calls of one answer: names and binds each, replaces secrets, and finds those that need consent. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from spakky.agent.contracts.model_message import ModelMessage, ModelToolCall
@@ -10,7 +11,14 @@ from spakky.agent.error import AgentToolBindingError, AgentToolDispatchError
 from spakky.agent.guards.exposure import EvidenceExposurePolicy
 from spakky.agent.guards.redact import redact_fields
 from spakky.agent.guards.sensitive import SecretField, SensitiveField
-from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue, digest_value
+from spakky.agent.json_value import (
+    EMPTY_OBJECT,
+    JsonObject,
+    JsonValue,
+    clean_text,
+    clean_value,
+    digest_value,
+)
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.outcomes import CallReturned
 from spakky.agent.loop.progress import CallStage, CallState
@@ -38,7 +46,7 @@ class PlannedCalls:
 class CallNamer:
     """Gives each call of a run an id of its own: the provider's where it is new, else one made of step and position."""
 
-    def __init__(self, used: Set[str], step: int) -> None:
+    def __init__(self, used: AbstractSet[str], step: int) -> None:
         self._used = set(used)
         self._step = step
         self._position = 0
@@ -72,7 +80,7 @@ class CallPlanner:
     def plan(self, calls: Sequence[ModelToolCall], step: int) -> PlannedCalls:
         """Plan every call of an answer before any of them runs; each already has its final id."""
         planned = [
-            self._plan(call, f"{self.run_id}/call/{step}.{position}")
+            self._plan(_cleaned(call), f"{self.run_id}/call/{step}.{position}")
             for position, call in enumerate(calls, 1)
         ]
         return PlannedCalls(
@@ -114,6 +122,14 @@ class CallPlanner:
         return stored, mistake.call, mistake
 
 
+def _cleaned(call: ModelToolCall) -> ModelToolCall:
+    """Take out what no store keeps, such as NaN: a mistake of the model, and no fault of the run."""
+    name, arguments = clean_text(call.name), clean_value(call.arguments)
+    if (name, arguments) == (call.name, call.arguments) or not isinstance(arguments, dict):
+        return call
+    return replace(call, name=name, arguments=arguments)
+
+
 def _unknown_state(call: ModelToolCall, action_id: str) -> CallState:
     digest = digest_value(call.arguments)
     return CallState(action_id, call, digest, CallStage.DONE, Idempotency.UNKNOWN)
@@ -142,9 +158,7 @@ def mistake_of(
 ) -> CallReturned:
     """Answer a call that is not run, with the reason for the model to read."""
     done = replace(state, stage=CallStage.DONE)
-    message = answer_call(
-        done.call, content, message_id=done.action_id, is_error=True, ran=False
-    )
+    message = answer_call(done.call, content, message_id=done.action_id, is_error=True, ran=False)
     return CallReturned(done, message, shown_result(done, message, content, tool))
 
 

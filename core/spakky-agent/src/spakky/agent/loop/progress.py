@@ -16,6 +16,9 @@ from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue
 from spakky.agent.rules.lifecycle import CREATED, Standing, Trigger
 
 
+_ASKING = frozenset({Trigger.ASK_APPROVAL, Trigger.ASK_RECOVERY, Trigger.DEFER})
+
+
 class Phase(StrEnum):
     """Where the loop stands; ``decide.py`` has the table."""
 
@@ -110,6 +113,11 @@ class Paused:
     code: str | None = None
     retryable: bool = False
     metadata: JsonObject = EMPTY_OBJECT
+
+    @property
+    def asks_people(self) -> bool:
+        """Whether it waits for decisions on calls, so that the open requests belong to it."""
+        return self.trigger in _ASKING
 
 
 @dataclass(frozen=True, slots=True)

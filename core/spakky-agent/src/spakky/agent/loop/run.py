@@ -39,10 +39,13 @@ async def run_frames(kit: RunKit, times: WatchTimes) -> AsyncGenerator[Frame, No
 
 async def _let_go(kit: RunKit, progress: Progress) -> None:
     """Leave a resumable run behind: store where it stands, unless it is settled, and give its lease back."""
-    unsettled = progress.phase is not Phase.SETTLED and not isinstance(progress.ending, Abandoned)
+    opened = progress.phase not in {Phase.OPENING, Phase.SETTLED}
     try:
-        if unsettled and kit.journal.state is not None:
+        if opened and kit.journal.state is not None and not isinstance(progress.ending, Abandoned):
             await kit.journal.commit(interrupt(progress))
-        await kit.journal.release()
     except AgentPersistenceError as error:
         _LOG.warning("Run %s could not be left in order: %s", kit.run_id, error)
+    try:
+        await kit.journal.release()
+    except AgentPersistenceError as error:
+        _LOG.warning("The lease of run %s could not be given back: %s", kit.run_id, error)

@@ -53,25 +53,29 @@ def _frames(before: Progress, outcome: Outcome, after: Progress) -> Iterator[Fra
         case Opened(opened) if opened.phase is not Phase.SETTLED:
             yield RunStarted(opened.resumed)
         case InboxRead():
-            for note in outcome.notes:
-                yield ProgressShown(note, "user_message")
-            for decided in outcome.decisions:
-                if decided.refused is not None and decided.call is not None:
-                    yield from _asks((decided.call,))
-        case Answered():
-            for mistake in outcome.mistakes:
-                yield mistake.shown
+            yield from _inbox(outcome)
+        case Answered(mistakes=mistakes):
+            yield from (mistake.shown for mistake in mistakes)
         case CallReturned():
             yield outcome.shown
         case PeopleAsked(calls):
-            yield from _asks(calls)
+            yield from asks_of(calls)
         case Settled():
             yield from _ending(before, outcome, after)
         case _:
             return
 
 
-def _asks(calls: tuple[CallState, ...]) -> Iterator[Frame]:
+def _inbox(outcome: InboxRead) -> Iterator[Frame]:
+    for note in outcome.notes:
+        yield ProgressShown(note, "user_message")
+    for decided in outcome.decisions:
+        if decided.refused is not None and decided.call is not None:
+            yield from asks_of((decided.call,))
+
+
+def asks_of(calls: tuple[CallState, ...]) -> Iterator[Frame]:
+    """Give the frames that ask about calls which wait for a person."""
     for call in calls:
         if call.request is not None:
             yield ApprovalAsked(call.request, call.note)
@@ -87,9 +91,7 @@ def _ending(before: Progress, outcome: Settled, after: Progress) -> Iterator[Fra
             metadata = FrozenObject({**answer.metadata, "message_id": answer.message_id})
             yield RunCompleted(output, stored, metadata)
         case Paused():
-            if not before.asked:
-                yield from _asks(before.waiting)
-            yield _pause(outcome.ending, before.waiting)
+            yield _pause(outcome.ending, before.waiting if outcome.ending.asks_people else ())
         case Failed(_, code, message, retryable):
             yield RunFailed(code, message, retryable)
         case Cancelled(order, None):

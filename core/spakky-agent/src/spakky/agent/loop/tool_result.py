@@ -55,9 +55,7 @@ def clean_failure(call: CallState, tool: AgentToolDescriptor | None, text: str) 
     return redact_text(text, values) if values else text
 
 
-def render_result(
-    call: CallState, result: JsonValue, max_bytes: int | None = None
-) -> ModelMessage:
+def render_result(call: CallState, result: JsonValue, max_bytes: int | None = None) -> ModelMessage:
     """Give the TOOL message of a result: a text as it is, anything else as JSON, cut to the tool's budget."""
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     return answer_call(call.call, _cut(text, max_bytes), message_id=call.action_id)

@@ -157,9 +157,10 @@ def _read_text(signal: AgentSignal, key: str) -> str | None:
     value = signal.payload.get(key)
     if value is None:
         return None
-    if isinstance(value, str) and value.strip():
-        return value
-    message = f"Approval decision {signal.id} has a {key} that is no text; give a text that is not blank."
+    if isinstance(value, str):
+        # Forms send empty fields as empty texts.
+        return value if value.strip() else None
+    message = f"Approval decision {signal.id} has a {key} that is no text; give a text."
     raise AgentApprovalDecisionError(message)
 
 

@@ -28,7 +28,9 @@ def begin_agent_cancellation(state: AgentState, signal: AgentSignal) -> AgentSta
         message = f"Signal {signal.id} has kind {signal.kind.value}, not cancel."
         raise AgentValueError(message)
     if signal.agent_state_id != state.id:
-        message = f"Signal {signal.id} belongs to run {signal.agent_state_id}, not to run {state.id}."
+        message = (
+            f"Signal {signal.id} belongs to run {signal.agent_state_id}, not to run {state.id}."
+        )
         raise AgentValueError(message)
     return apply_move(state, Trigger.BEGIN_CANCEL)
 

@@ -43,6 +43,7 @@ from spakky.agent.loop.frames import (
     StepStarted,
     TextShown,
 )
+from spakky.agent.rules.lifecycle import ENDED
 
 type Events = tuple[AgentEvent, ...]
 
@@ -76,9 +77,7 @@ def _call_closed(frame: CallClosed, by: AgentEventAttribution) -> Events:
 def _call_finished(frame: CallFinished, by: AgentEventAttribution) -> Events:
     marks: JsonObject = {"is_error": True} if frame.is_error else {}
     return (
-        ToolCallResultEvent(
-            by, frame.call_id, frame.name, frame.message_id, frame.result, marks
-        ),
+        ToolCallResultEvent(by, frame.call_id, frame.name, frame.message_id, frame.result, marks),
     )
 
 
@@ -137,13 +136,25 @@ def _completed(frame: RunCompleted, by: AgentEventAttribution) -> Events:
 
 
 def _failed(frame: RunFailed, by: AgentEventAttribution) -> Events:
-    error = {"code": frame.code, "message": frame.message, "retryable": frame.retryable}
-    return (RunFinishedEvent(by, error=error, status=frame.status),)
+    error: dict[str, JsonValue] = {
+        "code": frame.code,
+        "message": frame.message,
+        "retryable": frame.retryable,
+    }
+    if frame.status in ENDED:
+        return (RunFinishedEvent(by, error=error, status=frame.status),)
+    # This runner let go of a run that has not ended: the stream is over, the run is not.
+    error["resumable"] = True
+    return (RunFinishedEvent(by, error=error, status=AgentStatus.FAILED),)
 
 
 def _cancelled(frame: RunCancelled, by: AgentEventAttribution) -> Events:
     reason = frame.reason or "The run was cancelled."
-    error = {"code": "agent.run.cancelled", "message": reason, "requested_by": frame.requested_by}
+    error: JsonObject = {
+        "code": "agent.run.cancelled",
+        "message": reason,
+        "requested_by": frame.requested_by,
+    }
     return (RunFinishedEvent(by, error=error, status=AgentStatus.CANCELLED),)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from spakky.agent.contracts.approval import AgentApprovalRequest
+from spakky.agent.contracts.state import AgentStateReason
 from spakky.agent.contracts.yields import (
     AgentYield,
     AgentYieldKind,
@@ -16,8 +18,6 @@ from spakky.agent.contracts.yields import (
     Token,
     Tool,
 )
-from spakky.agent.contracts.approval import AgentApprovalRequest
-from spakky.agent.contracts.state import AgentStateReason
 from spakky.agent.json_value import FrozenObject, JsonValue
 from spakky.agent.loop.frames import (
     ApprovalAsked,

@@ -135,13 +135,12 @@ def _running(application: SpakkyApplication) -> Iterator[IContainer]:
 
 
 def _run_typer(command_line: typer.Typer, args: Sequence[str] | None, name: str | None) -> int:
+    end = SystemExit()
     try:
-        get_command(command_line).main(
-            args=None if args is None else list(args), prog_name=name, standalone_mode=True
-        )
-    except SystemExit as end:
-        return ExitCode.INTERRUPTED if _was_interrupted(end) else _exit_code(end)
-    return ExitCode.OK
+        get_command(command_line).main(args=None if args is None else list(args), prog_name=name)
+    except SystemExit as raised:
+        end = raised
+    return ExitCode.INTERRUPTED if _was_interrupted(end) else _exit_code(end)
 
 
 def _exit_code(end: SystemExit) -> int:

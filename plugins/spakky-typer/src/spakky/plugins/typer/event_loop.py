@@ -38,16 +38,14 @@ def run_in_loop(
     """
     runner = asyncio.Runner()
     watched = _WatchedCommand(start, cleanup_seconds)
-    outcome = LoopOutcome(interrupted=True, abandoned=True)
     try:
         with _catch_interrupts(watched.interrupt):
             outcome = runner.run(watched.run())
     except KeyboardInterrupt:
-        return outcome
-    finally:
-        # Closing waits for all that still runs, which is what an abandoned command is not given time for.
-        if not outcome.abandoned:
-            runner.close()
+        outcome = LoopOutcome(interrupted=True, abandoned=True)
+    # Closing waits for all that still runs, which is what an abandoned command is not given time for.
+    if not outcome.abandoned:
+        runner.close()
     return outcome
 
 
@@ -79,24 +77,36 @@ class _WatchedCommand:
         self._loop = asyncio.get_running_loop()
         executor = ThreadPoolExecutor(thread_name_prefix="spakky-command")
         self._loop.set_default_executor(executor)
-        command = asyncio.create_task(self._start())
+        command = asyncio.create_task(self._settle())
         interruption = asyncio.create_task(self._interruption.wait())
         await asyncio.wait({command, interruption}, return_when=asyncio.FIRST_COMPLETED)
         interruption.cancel()
         if self._interrupted:
             return await self._clean_up(command, executor)
-        return LoopOutcome(error=_error_of(command))
+        error = command.result()
+        return LoopOutcome(interrupted=isinstance(error, KeyboardInterrupt), error=error)
+
+    async def _settle(self) -> BaseException | None:
+        """Run the command and give what it raised, so that nothing but an outcome leaves its task."""
+        try:
+            await self._start()
+        except BaseException as error:  # noqa: BLE001  # also the command's own SystemExit; it is raised again later
+            return error
+        return None
 
     async def _clean_up(
-        self, command: asyncio.Task[object], executor: ThreadPoolExecutor
+        self, command: asyncio.Task[BaseException | None], executor: ThreadPoolExecutor
     ) -> LoopOutcome:
         command.cancel()
         await asyncio.wait({command}, timeout=self._cleanup_seconds)
         if not command.done():
             return LoopOutcome(interrupted=True, abandoned=True)
-        error = None if command.cancelled() else command.exception()
+        error = command.result()
         ended = await _join_threads(executor, self._cleanup_seconds)
-        return LoopOutcome(interrupted=True, abandoned=not ended, error=error)
+        asked_for = isinstance(error, asyncio.CancelledError)
+        return LoopOutcome(
+            interrupted=True, abandoned=not ended, error=None if asked_for else error
+        )
 
 
 async def _join_threads(executor: ThreadPoolExecutor, timeout_seconds: float) -> bool:
@@ -113,12 +123,6 @@ async def _join_threads(executor: ThreadPoolExecutor, timeout_seconds: float) ->
     await asyncio.wait({waiting}, timeout=timeout_seconds)
     waiting.cancel()
     return ended.is_set()
-
-
-def _error_of(command: asyncio.Task[object]) -> BaseException | None:
-    if command.cancelled():
-        return asyncio.CancelledError("The command was cancelled from within.")
-    return command.exception()
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Runs one command on its controller and turns what it raises into a line and an exit code."""
 
-import errno
+import asyncio
 import inspect
+import select
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -76,8 +77,8 @@ class CommandRunner:
         except (typer.Exit, typer.Abort, _PARSER_ERROR):
             raise
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # the reader of the output went away, which the parser ends quietly
+            if isinstance(error, BrokenPipeError) and _output_is_gone():
+                raise  # which the parser ends quietly
             raise typer.Exit(self.report(error, exits)) from None
 
     def _call(self, instance: object, function: FunctionType, values: Mapping[str, object]) -> None:
@@ -90,6 +91,9 @@ class CommandRunner:
         self.abandoned = outcome.abandoned
         if outcome.interrupted:
             raise _InterruptedError from outcome.error
+        if isinstance(outcome.error, asyncio.CancelledError):
+            message = "The command was cancelled from within."
+            raise RuntimeError(message) from outcome.error  # noqa: TRY004  # no type is wrong
         if outcome.error is not None:
             raise outcome.error
 
@@ -108,3 +112,13 @@ class CommandRunner:
         late = f"; the command did not end within {seconds:g} seconds" if self.abandoned else ""
         typer.echo(f"Interrupted{late}.", err=True)
         return ExitCode.INTERRUPTED
+
+
+def _output_is_gone() -> bool:
+    """Tell whether standard output was closed by its reader; any other pipe is the command's own affair."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), select.POLLOUT)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (AttributeError, OSError, ValueError):
+        return False  # no such call on this system, or an output without a descriptor

@@ -10,9 +10,9 @@ import pytest
 # The helpers of these tests are modules beside them; the folder is no package, so it is made known here.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from vllm_server import ModelServer  # noqa: E402 - found through the line above
+from vllm_server import ModelServer
 
-from spakky.plugins.vllm import VllmAgentModel  # noqa: E402 - after the line above
+from spakky.plugins.vllm import VllmAgentModel, VllmRuntime
 
 # The live tests need a server of their own; without one there is nothing to collect.
 collect_ignore = [] if os.environ.get("SPAKKY_VLLM_TEST_BASE_URL") else ["test_live.py"]
@@ -38,7 +38,12 @@ async def server() -> AsyncIterator[ModelServer]:
 
 @pytest.fixture
 async def model(server: ModelServer) -> AsyncIterator[VllmAgentModel]:
-    """A model that asks that server."""
-    asking = VllmAgentModel(base_url=server.base_url, model="m")
+    """A model that asks that server, and asks again without a wait."""
+    runtime = VllmRuntime(sleep=_wait_for_nothing)
+    asking = VllmAgentModel(base_url=server.base_url, model="m", runtime=runtime)
     yield asking
     await asking.aclose()
+
+
+async def _wait_for_nothing(_: float) -> None:
+    """Take the place of the wait between two attempts."""

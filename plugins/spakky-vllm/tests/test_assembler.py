@@ -167,14 +167,23 @@ def test_ids_that_a_server_gives_twice_are_made_different() -> None:
 
 
 def test_the_calls_of_a_whole_message_are_calls_of_their_own() -> None:
-    parts = [call_part(name="read", arguments=text("a")), call_part(name="read", arguments=text("b"))]
+    parts = [
+        call_part(name="read", arguments=text("a")),
+        call_part(name="read", arguments=text("b")),
+    ]
     body = delta(None, "tool_calls", message={"role": "assistant", "tool_calls": parts})
     heard = read_body(body)
 
     assert [arguments for _, arguments, _ in heard.calls] == [{"path": "a"}, {"path": "b"}]
 
 
-NO_ARGUMENTS = [{}, {"arguments": None}, {"arguments": ""}, {"arguments": "  "}, {"arguments": "null"}]
+NO_ARGUMENTS = [
+    {},
+    {"arguments": None},
+    {"arguments": ""},
+    {"arguments": "  "},
+    {"arguments": "null"},
+]
 WRONG_ARGUMENTS = [
     ({"arguments": "[1,2]"}, "an array"),
     ({"arguments": '"x"'}, "a text"),

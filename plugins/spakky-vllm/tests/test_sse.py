@@ -1,5 +1,7 @@
 """The decoder of server-sent events."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +38,10 @@ def cut(body: bytes) -> list[bytes]:
         (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
         (b"data: \xef\xbb\xbfa\n\n", [b"\xef\xbb\xbfa"]),
         (b"\n\xef\xbb\xbfdata: lost\n\ndata: a\n\n", [b"a"]),
-        ("data: a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\n\n".encode(), ["a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg".encode()]),
+        (
+            "data: a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg\n\n".encode(),
+            ["a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg".encode()],
+        ),
     ],
 )
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
@@ -52,7 +57,10 @@ def test_events_are_found_with_every_line_end_whole_and_in_single_bytes(
 
 
 def test_a_line_feed_after_a_carriage_return_is_no_second_line_end() -> None:
-    assert decode(b"data: a\r", b"\ndata: b\r", b"", b"\n\r", b"\ndata: c\r\n\r\n") == [b"a\nb", b"c"]
+    assert decode(b"data: a\r", b"\ndata: b\r", b"", b"\n\r", b"\ndata: c\r\n\r\n") == [
+        b"a\nb",
+        b"c",
+    ]
 
 
 def test_an_event_that_its_server_calls_an_error_is_marked() -> None:
@@ -85,6 +93,6 @@ def test_an_endless_line_and_an_endless_event_are_refused(monkeypatch: pytest.Mo
 def test_what_was_written_is_read_however_it_is_cut(events: list[bytes], cuts: list[int]) -> None:
     body = b"".join(b"data: " + data + b"\n\n" for data in events)
     places = sorted({0, len(body), *(place for place in cuts if place < len(body))})
-    chunks = [body[start:end] for start, end in zip(places, places[1:], strict=False)]
+    chunks = [body[start:end] for start, end in pairwise(places)]
 
     assert decode(*chunks) == events

@@ -26,7 +26,16 @@ def test_a_dotted_name_gets_a_readable_wire_name_and_comes_back() -> None:
 def test_names_that_would_collide_stay_apart() -> None:
     """OP-A12."""
     long = "a" * 89
-    declared = ["workspace.read", "workspace_read", f"{long}x", f"{long}y", "w.r", "w r", "한글", ""]
+    declared = [
+        "workspace.read",
+        "workspace_read",
+        f"{long}x",
+        f"{long}y",
+        "w.r",
+        "w r",
+        "한글",
+        "",
+    ]
     names = ToolNameMap(declared)
     wire = [names.to_wire(name) for name in declared]
 

@@ -125,14 +125,10 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
     writer.write(f"HTTP/1.1 {reply.status} X\r\n{lines}\r\n".encode())
     compressor = zlib.compressobj(wbits=31) if reply.compressed else None
     for item in reply.items:
+        body = item
         if compressor is not None:
-            item = compressor.compress(item) + compressor.flush(zlib.Z_SYNC_FLUSH)
-        pieces = [item[at : at + 1] for at in range(len(item))] if reply.one_byte_writes else [item]
-        for piece in pieces:
-            if piece:
-                writer.write(
-                    piece if reply.close_delimited else b"%x\r\n%s\r\n" % (len(piece), piece)
-                )
+            body = compressor.compress(item) + compressor.flush(zlib.Z_SYNC_FLUSH)
+        _write_item(writer, reply, body)
         await writer.drain()
         if reply.between is not None:
             await reply.between()
@@ -140,9 +136,15 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
         writer.transport.abort()
         return
     if compressor is not None:
-        item = compressor.flush()
-        writer.write(b"%x\r\n%s\r\n" % (len(item), item))
+        _write_item(writer, reply, compressor.flush())
     if not (reply.cut or reply.close_delimited):
         writer.write(b"0\r\n\r\n")
     await writer.drain()
 
+
+def _write_item(writer: asyncio.StreamWriter, reply: Reply, item: bytes) -> None:
+    single = [item[at : at + 1] for at in range(len(item))]
+    for piece in single if reply.one_byte_writes else [item]:
+        if piece:
+            size = b"" if reply.close_delimited else b"%x\r\n" % len(piece)
+            writer.write(size + piece + (b"" if reply.close_delimited else b"\r\n"))

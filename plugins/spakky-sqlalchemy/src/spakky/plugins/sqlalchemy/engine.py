@@ -7,16 +7,17 @@ at start-up, and none is shared between loops.
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 from sqlalchemy.util import await_only
@@ -24,6 +25,7 @@ from sqlalchemy.util import await_only
 from spakky.plugins.sqlalchemy.config import ENV_PREFIX, SqlalchemySettings
 from spakky.plugins.sqlalchemy.error import DatabaseConfigurationError
 from spakky.plugins.sqlalchemy.json_text import dump_json, load_json
+from spakky.plugins.sqlalchemy.sqlite_locks import SLICE_SECONDS, LockDeadline
 
 BEGIN_OPTION = "spakky_sqlite_begin"
 """Execution option: the word after BEGIN on SQLite, ``IMMEDIATE`` by default.
@@ -33,8 +35,7 @@ does not read the option.
 """
 
 _SQLITE_NEEDED = (3, 35, 0)
-_WAL_ATTEMPTS = 200
-_WAL_PAUSE_SECONDS = 0.02
+_PAUSE_SECONDS = 0.01
 
 
 def create_engine_for(settings: SqlalchemySettings, *, pooled: bool = True) -> AsyncEngine:
@@ -85,7 +86,7 @@ def _create_postgresql_engine(settings: SqlalchemySettings, options: dict[str, A
 
 def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any]) -> AsyncEngine:
     _require_sqlite_version()
-    options["connect_args"] = {"timeout": settings.busy_timeout_seconds}
+    options["connect_args"] = {"timeout": min(SLICE_SECONDS, settings.busy_timeout_seconds)}
     url = settings.database_url
     engine = create_async_engine(url, **options)
 
@@ -100,7 +101,8 @@ def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any])
         # The driver's own handling begins transactions late and deferred; ours is in _begin below.
         setattr(connection, "isolation_level", None)  # noqa: B010 - SQLite only, not in the interface
         cursor = connection.cursor()
-        _switch_to_wal(cursor)
+        deadline = LockDeadline(settings.busy_timeout_seconds)
+        _insist(partial(cursor.execute, "PRAGMA journal_mode=WAL"), deadline)
         # FULL keeps acknowledged commits over a power cut; the WAL makes it one fsync for each.
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
@@ -112,7 +114,8 @@ def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any])
         # and then asks for the lock is refused without a wait when another one has written.
         word = connection.get_execution_options().get(BEGIN_OPTION, "IMMEDIATE")
         if word is not None:
-            connection.exec_driver_sql(f"BEGIN {word}")
+            deadline = LockDeadline(settings.busy_timeout_seconds)
+            _insist(partial(connection.exec_driver_sql, f"BEGIN {word}"), deadline)
 
     return engine
 
@@ -127,15 +130,16 @@ def _require_sqlite_version() -> None:
         raise DatabaseConfigurationError(message)
 
 
-def _switch_to_wal(cursor: Any) -> None:  # noqa: ANN401 - a DBAPI cursor has no common type
-    """Switch the file to write-ahead logging; the switch itself does not wait for other users."""
-    for attempt in range(_WAL_ATTEMPTS):
+def _insist(action: Callable[[], object], deadline: LockDeadline) -> None:
+    """Repeat an action that the lock of another connection refuses."""
+    while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-        except Exception as error:
-            if "locked" not in str(error) or attempt == _WAL_ATTEMPTS - 1:
+            action()
+        except (sqlite3.OperationalError, OperationalError) as error:
+            if not deadline.allows_retry(error):
                 raise
-            await_only(asyncio.sleep(_WAL_PAUSE_SECONDS))
+            # The switch to WAL is refused without any wait while another connection is open.
+            await_only(asyncio.sleep(_PAUSE_SECONDS))
         else:
             return
 
@@ -163,7 +167,7 @@ def _autocommitting(engine: AsyncEngine) -> AsyncEngine:
 
 
 class DatabaseEngines:
-    """Gives each event loop an engine of its own.
+    """Gives each event loop an engine of its own. Keep it for as long as its engines are used.
 
     Args:
         settings: Where the database is.
@@ -237,6 +241,6 @@ class DatabaseEngines:
 
         Their connections cannot be closed in order any more; the collector closes the sockets.
         """
-        for loop in [loop for loop in self._by_loop if loop.is_closed()]:
+        for loop in [loop for loop in list(self._by_loop) if loop.is_closed()]:
             entry = self._by_loop.pop(loop)
             entry.engine.sync_engine.dispose(close=False)

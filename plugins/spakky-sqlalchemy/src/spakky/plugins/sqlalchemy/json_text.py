@@ -27,7 +27,27 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # The encoder writes U+0000 as \u0000 and a surrogate as itself.
 _SUSPECT = re.compile("\\\\u0000|[\ud800-\udfff]")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _as_builtin(value: object) -> object:
+    """Give the built-in form of a mapping or sequence that the encoder does not know.
+
+    Raises:
+        TypeError: The value is not JSON.
+    """
+    match value:
+        case Mapping():
+            return dict(value)
+        case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
+            return list(value)
+        case _:
+            message = f"{type(value).__name__} is not JSON"
+            raise TypeError(message)
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_as_builtin
+)
 
 
 def clean_text(value: str) -> str:

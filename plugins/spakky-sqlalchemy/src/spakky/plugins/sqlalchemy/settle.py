@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 0.5
 """How long a cancelled caller waits for its operation before the operation is cancelled too."""
 
 

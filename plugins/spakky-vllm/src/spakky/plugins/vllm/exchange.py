@@ -67,7 +67,8 @@ class Exchange:
         self._runtime = runtime
         self._reader = AnswerReader(call.request, call.target)
         self._decoder = SseDecoder()
-        self._whole: list[bytes] | None = None
+        self._is_whole = False
+        self._whole: list[bytes] = []
         self._whole_bytes = 0
         self._response: httpx.Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
@@ -170,11 +171,17 @@ class Exchange:
             while not events and not self._is_over:
                 await self._read_chunk(chunks, events)
         except VllmModelError as error:
-            self._is_over = True
-            if not events:
-                raise
-            self._failure = error
+            self._fail(error, events)
+        except SseLimitError as error:
+            self._fail(self._too_long(str(error)), events)
         return events
+
+    def _fail(self, failure: VllmModelError, events: list[ModelStreamEvent]) -> None:
+        """End with a failure: at once, or with the next read when there is something to hand out first."""
+        self._is_over = True
+        if not events:
+            raise failure
+        self._failure = failure
 
     async def _read_chunk(
         self, chunks: AsyncIterator[bytes], events: list[ModelStreamEvent]
@@ -190,10 +197,7 @@ class Exchange:
         if chunk is None:
             self._end(events, None)
             return
-        try:
-            self._take(chunk, events)
-        except SseLimitError as error:
-            raise self._too_long(str(error)) from error
+        self._take(chunk, events)
         if self._reader.ended:
             self._is_over = True
             self._reader.finish(events)
@@ -208,7 +212,7 @@ class Exchange:
             self._deadline.expect(DeadlinePhase.USAGE, seconds)
 
     def _take(self, chunk: bytes, events: list[ModelStreamEvent]) -> None:
-        if self._whole is not None:
+        if self._is_whole:
             self._hold(chunk)
             return
         if not self._has_begun:
@@ -218,16 +222,16 @@ class Exchange:
                 return
             self._has_begun = True
             if beginning.startswith(b"{"):
-                self._whole = []
+                self._is_whole = True
                 self._hold(beginning)
                 return
         for data in self._decoder.feed(chunk):
             self._has_events = True
             self._reader.feed(data, events)
+            if self._reader.ended:
+                break
 
     def _hold(self, chunk: bytes) -> None:
-        if self._whole is None:
-            return
         self._whole.append(chunk)
         self._whole_bytes += len(chunk)
         if self._whole_bytes > _MAX_WHOLE_BYTES:
@@ -238,7 +242,7 @@ class Exchange:
         """End the answer where the body ends, well or not."""
         self._is_over = True
         if broken is None:
-            if self._whole is not None:
+            if self._is_whole:
                 self._has_events = True
                 self._reader.feed(b"".join(self._whole), events)
             else:

@@ -15,6 +15,7 @@ the same ids again in every turn.
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole, ModelToolCall
 from spakky.agent.json_value import JsonValue
@@ -95,6 +96,8 @@ class _MessageWriter:
                 self._add_tool(message)
             case ModelMessageRole.EVIDENCE:
                 self.written.append({"role": "user", "content": _write_evidence(message)})
+            case _:
+                assert_never(message.role)
 
     def _add_system(self, content: str) -> None:
         last = self.written[0] if len(self.written) == 1 else None

@@ -208,16 +208,13 @@ def _read_count(value: object, name: str) -> int | None:
 
 
 def find_chunk_error(chunk: Chunk) -> WireError | None:
-    """Give the failure that a chunk tells, in whichever way its server tells one; None when it tells none.
+    """Give the failure that a chunk as a whole tells, in whichever way; None when it tells none.
 
     Raises:
         WireFormatError: The failure is nested too deeply.
     """
     if chunk.error:
         return describe_error(chunk.error)
-    for choice in chunk.choices or ():
-        if choice.error:
-            return describe_error(choice.error)
     if chunk.kind == "error" or (chunk.choices is None and (chunk.message or chunk.detail)):
         return describe_error(
             {

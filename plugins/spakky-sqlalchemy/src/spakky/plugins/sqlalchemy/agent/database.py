@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from sqlalchemy import select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from spakky.agent.error import (
@@ -25,6 +25,7 @@ from spakky.plugins.sqlalchemy.agent.tables import evidence, signals, states
 from spakky.plugins.sqlalchemy.agent.write_set import WriteSet, conflict_message, consumed_message
 from spakky.plugins.sqlalchemy.engine import DatabaseEngines
 from spakky.plugins.sqlalchemy.settle import settle
+from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
 
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 
@@ -41,6 +42,7 @@ class AgentDatabase:
     def __init__(self, engines: DatabaseEngines) -> None:
         self._engines = engines
         self._url = engines.settings.database_url
+        self._busy_seconds = engines.settings.busy_timeout_seconds
         self._gate = SchemaGate(engines.settings)
 
     @property
@@ -53,20 +55,16 @@ class AgentDatabase:
 
         Args:
             action: What it does, for the message of a failure.
-            work: Runs one statement.
+            work: Runs one statement that only reads; on SQLite it may be run again.
 
         Raises:
             AgentPersistenceError: The database failed.
         """
-        return await settle(self._run(action, work))
+        return await settle(self._read(action, work))
 
     async def write[T](self, action: str, work: Work[T]) -> T:
-        """Run one statement that writes and is its own transaction. As ``read`` otherwise."""
-        return await settle(self._run_locked(action, work))
-
-    async def transact[T](self, action: str, work: Work[T]) -> T:
-        """Run several statements in one transaction. As ``read`` otherwise."""
-        return await settle(self._transact(action, work))
+        """Run statements that write, in one transaction. As ``read`` otherwise."""
+        return await settle(self._write(action, work))
 
     async def commit(self, action: str, writes: WriteSet, lease: AgentLease | None = None) -> None:
         """Write a whole set, or nothing of it.
@@ -88,25 +86,28 @@ class AgentDatabase:
             return
         raise await self._explain(refusal, writes, lease)
 
-    async def _run[T](self, action: str, work: Work[T]) -> T:
+    async def _read[T](self, action: str, work: Work[T]) -> T:
         with persistence_errors(self._url, action):
             await self._open()
-            async with self._engines.autocommit_engine.connect() as connection:
-                return await work(connection)
+            deadline = LockDeadline(self._busy_seconds)
+            while True:
+                try:
+                    async with self._engines.autocommit_engine.connect() as connection:
+                        return await work(connection)
+                except OperationalError as error:
+                    # Readers do not wait for writers, but for a recovery after a crash.
+                    if not deadline.allows_retry(error):
+                        raise
 
-    async def _run_locked[T](self, action: str, work: Work[T]) -> T:
-        async with self._writing():
-            return await self._run(action, work)
-
-    def _writing(self) -> AbstractAsyncContextManager[None]:
-        """Wait for the other writers of this loop on SQLite, which has one writer at a time."""
-        return self._engines.write_lock if self.dialect == "sqlite" else nullcontext()
-
-    async def _transact[T](self, action: str, work: Work[T]) -> T:
+    async def _write[T](self, action: str, work: Work[T]) -> T:
         with persistence_errors(self._url, action):
             await self._open()
             async with self._writing(), self._engines.engine.begin() as connection:
                 return await work(connection)
+
+    def _writing(self) -> AbstractAsyncContextManager[None]:
+        """Wait for the other writers of this loop on SQLite, which has one writer at a time."""
+        return self._engines.write_lock if self.dialect == "sqlite" else nullcontext()
 
     async def _commit(self, action: str, writes: WriteSet, lease: AgentLease | None) -> None:
         with persistence_errors(self._url, action):
@@ -121,9 +122,11 @@ class AgentDatabase:
                 raise AgentPersistenceError(message) from None
 
     async def _flush(self, writes: WriteSet, lease: AgentLease | None) -> None:
-        flush = flush_to_postgresql if self.dialect == "postgresql" else flush_to_sqlite
         async with self._writing(), self._engines.autocommit_engine.connect() as connection:
-            await flush(connection, writes, lease)
+            if self.dialect == "postgresql":
+                await flush_to_postgresql(connection, writes, lease)
+            else:
+                await flush_to_sqlite(connection, writes, lease, self._busy_seconds)
 
     async def _open(self) -> None:
         if not self._gate.is_open:

@@ -13,7 +13,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from spakky.agent.error import AgentPersistenceError
-from spakky.plugins.sqlalchemy.error import UnstorableValueError
 
 UPGRADE_HINT = (
     "run `await spakky.plugins.sqlalchemy.agent.migrate.upgrade(settings)`, or `alembic upgrade "
@@ -97,11 +96,6 @@ def sqlstate_of(error: BaseException) -> str | None:
     return state if isinstance(state, str) else None
 
 
-def is_missing_table(error: DBAPIError) -> bool:
-    """Tell whether a statement failed because a table does not exist."""
-    return sqlstate_of(error) == "42P01" or "no such table" in str(error.orig)
-
-
 @contextmanager
 def persistence_errors(url: URL, action: str) -> Iterator[None]:
     """Turn what goes wrong inside into ``AgentPersistenceError``.
@@ -115,9 +109,6 @@ def persistence_errors(url: URL, action: str) -> Iterator[None]:
     """
     try:
         yield
-    except UnstorableValueError as error:
-        message = f"Could not {action}: {error}"
-        raise AgentPersistenceError(message) from None
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         message = (
             f"Could not {action}: {describe_database(url)} failed: {_advice(error)}. "

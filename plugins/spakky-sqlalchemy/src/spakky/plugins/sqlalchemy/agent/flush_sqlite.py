@@ -10,7 +10,7 @@ steps of a run, and SQLAlchemy's own layers would take most of its time.
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from aiosqlite import Connection
+from aiosqlite import Connection, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from spakky.agent.ports.repositories import AgentLease
@@ -20,6 +20,7 @@ from spakky.plugins.sqlalchemy.agent.tables import evidence, signals, states
 from spakky.plugins.sqlalchemy.agent.times import SQLITE_NOW
 from spakky.plugins.sqlalchemy.agent.write_set import StateWrite, WriteSet
 from spakky.plugins.sqlalchemy.column_types import to_iso
+from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
 
 _STATE_COLUMNS = tuple(column.name for column in states.columns if column.name != "seq")
 _SIGNAL_COLUMNS = tuple(column.name for column in signals.columns if column.name != "seq")
@@ -57,7 +58,10 @@ type _Value = str | int | None
 
 
 async def flush_to_sqlite(
-    connection: AsyncConnection, writes: WriteSet, lease: AgentLease | None
+    connection: AsyncConnection,
+    writes: WriteSet,
+    lease: AgentLease | None,
+    busy_timeout_seconds: float,
 ) -> None:
     """Write everything in a transaction of its own.
 
@@ -65,6 +69,7 @@ async def flush_to_sqlite(
         connection: A connection in autocommit.
         writes: What to write.
         lease: The lease under which the writer acts.
+        busy_timeout_seconds: How long to wait for another writer.
 
     Raises:
         CommitRefusedError: A condition failed; nothing was written.
@@ -73,13 +78,24 @@ async def flush_to_sqlite(
     # SQLAlchemy does not know the driver's types; the engine on SQLite is one of aiosqlite.
     driver = cast(Connection, raw.driver_connection)
     try:
-        await driver.execute_fetchall("BEGIN IMMEDIATE")
+        await _begin(driver, LockDeadline(busy_timeout_seconds))
         await _write(driver, writes, lease)
         await driver.execute_fetchall("COMMIT")
     except BaseException:
         # Also after a COMMIT that failed, for example on a full disk; without effect otherwise.
         await driver.rollback()
         raise
+
+
+async def _begin(driver: Connection, deadline: LockDeadline) -> None:
+    while True:
+        try:
+            await driver.execute_fetchall("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if not deadline.allows_retry(error):
+                raise
+        else:
+            return
 
 
 async def _write(driver: Connection, writes: WriteSet, lease: AgentLease | None) -> None:

@@ -12,19 +12,17 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import select, text
+from sqlalchemy import inspect, select, text
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from spakky.agent.error import AgentPersistenceError
 from spakky.plugins.sqlalchemy.agent.failures import (
     UPGRADE_HINT,
     describe_database,
-    is_missing_table,
     persistence_errors,
 )
-from spakky.plugins.sqlalchemy.agent.tables import schema_version
+from spakky.plugins.sqlalchemy.agent.tables import VERSION_TABLE, schema_version
 from spakky.plugins.sqlalchemy.config import SqlalchemySettings
 from spakky.plugins.sqlalchemy.engine import create_engine_for
 
@@ -91,7 +89,8 @@ async def _upgrade(settings: SqlalchemySettings, revision: str) -> None:
                 if not settings.is_sqlite:
                     lock = text("SELECT pg_advisory_xact_lock(:key)")
                     await connection.execute(lock, {"key": _ADVISORY_LOCK})
-                await connection.run_sync(_run_alembic, f"{BRANCH}@{revision}")
+                if revision != "head" or await read_revision(connection) != HEAD:
+                    await connection.run_sync(_run_alembic, f"{BRANCH}@{revision}")
     finally:
         await engine.dispose()
 
@@ -106,17 +105,14 @@ def _run_alembic(connection: Connection, revision: str) -> None:
 
 
 async def read_revision(connection: AsyncConnection) -> str | None:
-    """Give the revision of the agent tables; None when there are none.
+    """Give the revision of the agent tables; None when there are none."""
+    return await connection.run_sync(_recorded)
 
-    The connection must not be in a transaction that is to go on: on PostgreSQL the question about
-    a missing table ends it.
-    """
-    try:
-        return await connection.scalar(select(schema_version.c.version_num))
-    except DBAPIError as error:
-        if is_missing_table(error):
-            return None
-        raise
+
+def _recorded(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.scalar(select(schema_version.c.version_num))
 
 
 class SchemaGate:

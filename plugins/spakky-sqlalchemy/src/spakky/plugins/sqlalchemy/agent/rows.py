@@ -53,8 +53,8 @@ def state_to_row(state: AgentState, now: datetime) -> tuple[Row, AgentState]:
         state: What to save; ``version`` is the one that was read.
         now: The time of the save.
     """
-    metadata, stored_metadata = encode_stored(state.metadata)
-    checkpoint, stored_checkpoint = encode_stored(state.checkpoint)
+    metadata, stored_metadata = _encode(state.metadata, "metadata of state", state.id)
+    checkpoint, stored_checkpoint = _encode(state.checkpoint, "checkpoint of state", state.id)
     stored = replace(
         state,
         id=clean_text(state.id),
@@ -120,7 +120,7 @@ def _state(row: _Document) -> AgentState:
 
 def signal_to_row(signal: AgentSignal, now: datetime) -> tuple[Row, AgentSignal]:
     """Give the row of a signal, and the signal as it will be read."""
-    payload, stored_payload = encode_stored(signal.payload)
+    payload, stored_payload = _encode(signal.payload, "payload of signal", signal.id)
     stored = replace(
         signal,
         id=clean_text(signal.id),
@@ -151,7 +151,7 @@ def _signal(row: _Document) -> AgentSignal:
 
 def evidence_to_row(evidence: AgentEvidence, now: datetime) -> tuple[Row, AgentEvidence]:
     """Give the row of a piece of evidence, and the evidence as it will be read."""
-    payload, stored_payload = encode_stored(evidence.payload)
+    payload, stored_payload = _encode(evidence.payload, "payload of evidence", evidence.id)
     stored = replace(
         evidence,
         id=clean_text(evidence.id),
@@ -215,15 +215,15 @@ def _to_marked(document: _Document) -> SensitiveFieldDescriptor:
     return SensitiveFieldDescriptor(tuple(document["path"]), marker)
 
 
-def message_to_json(message: ModelMessage) -> JsonText:
-    """Encode a model message; what is empty is left out."""
+def message_to_json(state_id: str, message: ModelMessage) -> JsonText:
+    """Encode a model message of a run; what is empty is left out."""
     document: dict[str, JsonValue] = {"role": message.role.value, "content": message.content}
     _add(document, "metadata", message.metadata)
     _add(document, "tool_calls", [_from_call(call) for call in message.tool_calls])
     _add(document, "tool_call_id", message.tool_call_id)
     _add(document, "tool_name", message.tool_name)
     _add(document, "message_id", message.message_id)
-    return encode_stored(document)[0]
+    return _encode(document, "message of run", state_id)[0]
 
 
 def _from_call(call: ModelToolCall) -> JsonObject:
@@ -277,7 +277,9 @@ def turns_to_rows(
             "conversation_id": clean_text(conversation_id),
             "role": turn.role.value,
             "content": clean_text(turn.content),
-            "metadata": encode_stored(turn.metadata)[0],
+            "metadata": _encode(
+                turn.metadata, "metadata of a turn of conversation", conversation_id
+            )[0],
             "created_at": now,
         }
         for turn in turns
@@ -295,6 +297,17 @@ def _turn(row: _Document) -> ConversationTurn:
 
 def _clean(value: str | None) -> str | None:
     return None if value is None else clean_text(value)
+
+
+def _encode[T: JsonValue](value: T, what: str, where: str) -> tuple[JsonText, T]:
+    try:
+        return encode_stored(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = (
+            f"The {what} {where!r} cannot be stored ({type(error).__name__}: {error}); it must "
+            "hold only objects, arrays, texts, numbers, booleans and null. Nothing was written."
+        )
+        raise AgentPersistenceError(message) from error
 
 
 def _decode[T](document: _Document, what: str, where: str, build: Callable[[_Document], T]) -> T:

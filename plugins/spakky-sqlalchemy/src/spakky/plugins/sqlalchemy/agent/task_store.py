@@ -25,6 +25,7 @@ class SqlTaskStore(ITaskStore):
 
     @override
     async def load_history(self, conversation_id: str) -> Sequence[ConversationTurn]:
+        require_conversation_id(conversation_id)
         query = (
             select(conversation_turns)
             .where(conversation_turns.c.conversation_id == conversation_id)
@@ -49,7 +50,7 @@ class SqlTaskStore(ITaskStore):
                 await connection.execute(_IN_TURN, {"conversation": rows[0]["conversation_id"]})
             await connection.execute(insert(conversation_turns), rows)
 
-        await self._database.transact(f"append to conversation {conversation_id!r}", append)
+        await self._database.write(f"append to conversation {conversation_id!r}", append)
 
 
 _IN_TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:conversation, 7370616))")

@@ -33,7 +33,10 @@ class SqlAgentTranscriptRepository(IAgentTranscriptRepository):
         require_text(state_id, "state_id")
         if not messages:
             return
-        run, texts = clean_text(state_id), [message_to_json(message) for message in messages]
+        run, texts = (
+            clean_text(state_id),
+            [message_to_json(state_id, message) for message in messages],
+        )
         await self._sink.put(
             f"append to the transcript of run {state_id!r}",
             lambda writes: writes.add_messages(run, texts),

@@ -131,14 +131,14 @@ async def test_a_call_whose_arguments_were_no_object_runs_nothing(
 ) -> None:
     call = ModelToolCall("search", {}, arguments_error="expected an object, got an array.")
 
-    with pytest.raises(AgentToolBindingError, match="'search'.*got an array"):
+    with pytest.raises(AgentToolBindingError, match=r"'search'.*got an array"):
         await dispatcher.dispatch(call)
     assert assistant.calls == []
 
 
 @pytest.mark.requirement("TOOL-22")
 async def test_an_unknown_name_is_refused(dispatcher: AgentToolDispatcher) -> None:
-    with pytest.raises(AgentToolDispatchError, match="No tool is named 'serch'.*search"):
+    with pytest.raises(AgentToolDispatchError, match=r"No tool is named 'serch'.*search"):
         await dispatcher.dispatch(ModelToolCall("serch", {}))
 
 
@@ -205,7 +205,7 @@ def _plain_awaitable(**arguments: int) -> Awaitable[int]:
 
 
 class AsyncCallable:
-    async def __call__(self, **arguments: int) -> int:
+    async def __call__(self, /, **arguments: int) -> int:
         return sum(arguments.values())
 
 
@@ -320,7 +320,7 @@ async def test_a_model_cannot_set_the_context(assistant: Assistant) -> None:
 async def test_without_a_context_a_tool_that_needs_one_does_not_run(
     dispatcher: AgentToolDispatcher,
 ) -> None:
-    with pytest.raises(AgentToolDispatchError, match="AgentToolRuntimeContext.*'context'"):
+    with pytest.raises(AgentToolDispatchError, match=r"AgentToolRuntimeContext.*'context'"):
         await dispatcher.dispatch(ModelToolCall("who", {"a": 1}))
     assert await dispatcher.dispatch(ModelToolCall("maybe", {})) == "none"
     assert await dispatcher.dispatch(ModelToolCall("defaulted", {})) == "none"

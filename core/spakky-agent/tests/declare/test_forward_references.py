@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, NotRequired, TypedDict, TypeVar
+from typing import Annotated, NotRequired, TypedDict
 
 import pytest
 
+from spakky.agent.declare.binding import bind_agent_tool_invocation
 from spakky.agent.declare.catalog import AgentToolCatalog, discover_agent_tools
 from spakky.agent.declare.hints import UnresolvedHintError
 from spakky.agent.declare.schema import DeferredToolSchemaHandle, schema_for_type
+from spakky.agent.declare.signature import ToolReceiver, read_signature
 from spakky.agent.declare.tool import agent_tool
 from spakky.agent.error import AgentDefinitionError
 from spakky.agent.guards.sensitive import SecretField
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -205,8 +205,29 @@ def test_a_class_nested_in_the_owner_is_found() -> None:
     assert descriptor.bind_invocation({"args": {"x": 1}}).args == (Local.Args(1),)
 
 
-class Box(Generic[T]):
-    pass
+def test_the_hints_of_a_bound_method_are_resolved_where_it_was_written() -> None:
+    signature = read_signature(Worker().token, ToolReceiver.NONE)
+    bound = bind_agent_tool_invocation(Worker().token, {"holder": {"value": "x"}})
+
+    assert [parameter.name for parameter in signature.parameters] == ["holder"]
+    assert bound.args == (Holder("x"),)
+
+
+@pytest.mark.requirement("SCHEMA-9")
+@pytest.mark.parametrize(
+    ("hint", "says"),
+    [("list[", "cannot be read"), ("int[str]", "cannot be read"), ("pytest.Ghost", "Ghost")],
+)
+def test_a_text_that_cannot_be_read_is_an_error_that_names_the_parameter(
+    hint: str, says: str
+) -> None:
+    def f(x: int) -> str:
+        return str(x)
+
+    f.__annotations__["x"] = hint
+
+    with pytest.raises(AgentDefinitionError, match=f"parameter 'x' of .*{says}"):
+        bind_agent_tool_invocation(f, {"x": 1})
 
 
 @pytest.mark.requirement("SCHEMA-4")

@@ -1,17 +1,14 @@
 """Schemas of signatures and types: one golden for each supported form, refusals, sensitivity."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal
 from enum import Enum, Flag, IntEnum, StrEnum
 from typing import (
     Annotated,
-    Any,
     ClassVar,
     Final,
-    Generic,
     Literal,
     NewType,
     NotRequired,
@@ -24,28 +21,17 @@ from uuid import UUID
 
 import pytest
 from jsonschema import Draft202012Validator
-from pydantic import AliasChoices, AliasPath, BaseModel, Field
+from pydantic import BaseModel
 
-from spakky.agent.contracts.tool_metadata import AgentToolMetadata
-from spakky.agent.declare.catalog import AgentToolCatalog, discover_agent_tools
-from spakky.agent.declare.json_schema import SchemaWriter
+from spakky.agent.declare.catalog import discover_agent_tools
 from spakky.agent.declare.schema import (
-    AgentToolSchemaHandle,
     extract_input_schema,
     extract_output_schema,
     schema_for_type,
 )
 from spakky.agent.declare.signature import ToolReceiver, read_signature
 from spakky.agent.declare.tool import agent_tool
-from spakky.agent.declare.type_form import ForeignForm
-from spakky.agent.error import AgentDefinitionError
 from spakky.agent.guards.exposure import ContextExposurePolicy
-from spakky.agent.guards.sensitive import (
-    PII,
-    SecretField,
-    SensitiveField,
-    SensitiveFieldDescriptor,
-)
 from spakky.agent.json_value import JsonObject, JsonValue
 
 T = TypeVar("T")
@@ -120,6 +106,7 @@ class B:
 class Row(TypedDict, total=False):
     a: Required[Annotated[int, "The first."]]
     b: str
+    c: Annotated[Required[int], "Always."]
 
 
 class Strict(TypedDict):
@@ -213,7 +200,14 @@ PT = closed({"x": WHOLE, "y": WHOLE}, ["x"])
         ),
         (
             Row,
-            closed({"a": {"type": "integer", "description": "The first."}, "b": TEXT}, ["a"]),
+            closed(
+                {
+                    "a": {"type": "integer", "description": "The first."},
+                    "b": TEXT,
+                    "c": {"type": "integer", "description": "Always."},
+                },
+                ["a", "c"],
+            ),
         ),
         (Strict, closed({"a": WHOLE, "b": TEXT}, ["a"])),
         (
@@ -413,454 +407,3 @@ def test_schemas_are_read_only_at_every_depth() -> None:
     assert isinstance(items, dict)
     with pytest.raises(TypeError):
         items["type"] = "string"
-
-
-# ---------------------------------------------------------------- refusals
-
-
-class Plain:
-    pass
-
-
-@dataclass
-class WithInitVar:
-    x: int
-    seed: InitVar[int]
-
-
-@dataclass(init=False)
-class OwnInit:
-    x: int
-
-    def __init__(self, text: str) -> None:
-        self.x = len(text)
-
-
-@dataclass
-class Inner:
-    bad: set[int]
-
-
-class Box(Generic[T]):
-    pass
-
-
-type Missing = list[Nowhere]  # type: ignore[name-defined]  # noqa: F821  # resolved never
-
-
-@pytest.mark.requirement("SCHEMA-4")
-@pytest.mark.parametrize(
-    ("hint", "says"),
-    [
-        (Any, "shape"),
-        (object, "shape"),
-        (list, "type arguments"),
-        (dict, "type arguments"),
-        (Mapping, "type arguments"),
-        (tuple, "type arguments"),
-        (dict[str, Any], "shape"),
-        (dict[int, str], "keys"),
-        (Mapping[Color, str], "keys"),
-        (set[int], "a list"),
-        (frozenset[int], "a list"),
-        (set, "a list"),
-        (bytes, "JSON schema"),
-        (Decimal, "JSON schema"),
-        (complex, "JSON schema"),
-        (Plain, "JSON schema"),
-        (Callable[[], int], "generic"),
-        (Box[int], "generic"),
-        (T, "generic"),
-        (tuple[int, set[int]], "position 1"),
-        (Bits, "JSON schema"),
-        (Raw, "text or numbers"),
-        (Empty, "no members"),
-        (Literal[b"x"], "text or numbers"),
-        (WithInitVar, "seed"),
-        (OwnInit, "constructor"),
-        (Inner, "field 'bad' of Inner"),
-        (Annotated[str, SecretField], "SecretField"),
-        (Annotated[str, SensitiveField], "SensitiveField"),
-        (Missing, "Nowhere"),
-    ],
-)
-def test_a_type_that_json_cannot_express_is_refused(hint: object, says: str) -> None:
-    with pytest.raises(AgentDefinitionError, match=says):
-        schema_for_type(hint)
-
-
-def untyped_parameter(x) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001  # the point
-    return str(x)
-
-
-def untyped_result(x: int):  # type: ignore[no-untyped-def]  # noqa: ANN201  # the point
-    return x
-
-
-def positional_only(x: int, /) -> int:
-    return x
-
-
-def any_arguments(*args: int) -> int:
-    return len(args)
-
-
-def any_keywords(**kwargs: int) -> int:
-    return len(kwargs)
-
-
-def anything(x: Any) -> int:
-    return int(x)
-
-
-def any_result(x: int) -> Any:
-    return x
-
-
-@pytest.mark.requirement("SCHEMA-4", "SPEC-18")
-@pytest.mark.parametrize(
-    ("function", "says"),
-    [
-        (untyped_parameter, "parameter 'x'"),
-        (untyped_result, "result of"),
-        (positional_only, "positional-only"),
-        (any_arguments, "'args'"),
-        (any_keywords, "'kwargs'"),
-        (anything, "parameter 'x'"),
-        (any_result, "result of"),
-    ],
-)
-def test_a_signature_that_no_schema_can_show_is_refused(
-    function: Callable[..., object], says: str
-) -> None:
-    with pytest.raises(AgentDefinitionError, match=says):
-        read_signature(function, ToolReceiver.NONE)
-
-
-def test_a_callable_object_has_no_signature_to_read() -> None:
-    class Tool:
-        def __call__(self) -> str:
-            return ""
-
-    with pytest.raises(AgentDefinitionError, match="result of"):
-        read_signature(Tool(), ToolReceiver.NONE)
-
-
-# ---------------------------------------------------------------- sensitivity
-
-
-@dataclass
-class Contact:
-    email: Annotated[str, SensitiveField(PII.EMAIL)]
-    tokens: dict[str, Annotated[str, SecretField()]]
-
-
-@dataclass
-class Chain:
-    key: Annotated[str, SecretField()]
-    note: Annotated[str, SensitiveField(PII.NAME)]
-    following: "Chain | None" = None
-    others: "list[Chain]" = field(default_factory=list)
-
-
-class Card(BaseModel):
-    number: Annotated[str, SecretField()]
-    price: Annotated[Decimal, SensitiveField(PII.ACCOUNT_ID)] = Decimal(1)
-    tags: list[Annotated[set[int], SecretField()]] = []
-    more: "list[Card]" = []
-
-
-type Wrapped = dict[str, Annotated[set[str], SecretField()]]
-Hidden = NewType("Hidden", Wrapped)
-
-
-@dataclass(frozen=True)
-class Rate:
-    amount: Decimal
-    n: Annotated[int, SensitiveField(PII.NAME)]
-
-
-@dataclass(frozen=True)
-class Seen:
-    seed: InitVar[int]
-    token: Annotated[str, SecretField()]
-    rates: frozenset[Rate] = frozenset()
-
-
-class Loose(BaseModel, arbitrary_types_allowed=True):
-    hidden: Hidden | None = None
-    seen: set[Seen] = set()
-    aliased: Seen | None = None
-    odd: dict[Annotated[int, SecretField()], Mixed | Raw | Empty] = {}
-    named: Annotated[str, SecretField()] = Field(
-        default="",
-        serialization_alias="a",
-        validation_alias=AliasChoices("b", AliasPath("c", 0), AliasPath("d")),
-    )
-
-
-class Customers:
-    @agent_tool(schema_name="customer.lookup")
-    def lookup_customer(
-        self,
-        email: Annotated[str, SensitiveField(PII.EMAIL)],
-        api_token: Annotated[str, SecretField()],
-    ) -> dict[str, str]:
-        return {"email": email, "token": api_token}
-
-    @agent_tool()
-    def nested(
-        self,
-        contact: Contact,
-        words: list[Annotated[str, SecretField()]],
-        pair: tuple[int, Annotated[str, SecretField()]],
-        keyed: Mapping[Annotated[str, SensitiveField(PII.NAME)], int],
-        either: Annotated[str, SecretField()] | int,
-    ) -> Annotated[str, SecretField()]:
-        return f"{contact}{words}{pair}{keyed}{either}"
-
-    @agent_tool()
-    def chain(self, chain: Chain) -> Chain:
-        return chain
-
-    @agent_tool()
-    def card(self, card: Card, loose: Loose) -> str:
-        return f"{card}{loose}"
-
-
-@pytest.fixture(name="customers")
-def make_customers() -> AgentToolCatalog:
-    return discover_agent_tools(Customers)
-
-
-def paths(fields: tuple[SensitiveFieldDescriptor, ...]) -> set[tuple[tuple[str, ...], str]]:
-    return {(item.path, type(item.field).__name__) for item in fields}
-
-
-@pytest.mark.requirement("SCHEMA-5", "SCHEMA-6", "DEMO-5")
-def test_markers_are_kept_beside_a_schema_that_says_nothing_of_them(
-    customers: AgentToolCatalog,
-) -> None:
-    handle = customers.by_schema_name("customer.lookup").schema
-
-    assert handle.input_sensitive_fields == (
-        SensitiveFieldDescriptor(("email",), SensitiveField(PII.EMAIL)),
-        SensitiveFieldDescriptor(("api_token",), SecretField()),
-    )
-    assert "x-spakky-sensitive" not in json.dumps([handle.input_schema, handle.output_schema])
-    assert handle.input_schema_for() is handle.input_schema
-    assert handle.input_schema_for(ContextExposurePolicy()) is handle.input_schema
-    assert handle.output_schema_for() is handle.output_schema
-
-
-@pytest.mark.requirement("SCHEMA-5", "SAFE-8")
-def test_markers_are_found_at_every_depth(customers: AgentToolCatalog) -> None:
-    handle = customers.by_schema_name("nested").schema
-
-    assert paths(handle.input_sensitive_fields) == {
-        (("contact", "email"), "SensitiveField"),
-        (("contact", "tokens", "*"), "SecretField"),
-        (("words", "*"), "SecretField"),
-        (("pair", "*"), "SecretField"),
-        (("keyed",), "SensitiveField"),
-        (("either",), "SecretField"),
-    }
-    assert paths(handle.output_sensitive_fields) == {((), "SecretField")}
-
-
-@pytest.mark.requirement("SCHEMA-5", "SCHEMA-8")
-def test_a_class_met_again_inside_itself_is_marked_as_a_whole(
-    customers: AgentToolCatalog,
-) -> None:
-    handle = customers.by_schema_name("chain").schema
-
-    assert paths(handle.output_sensitive_fields) == {
-        (("key",), "SecretField"),
-        (("note",), "SensitiveField"),
-        (("following",), "SecretField"),
-        (("others", "*"), "SecretField"),
-    }
-
-
-@pytest.mark.requirement("SCHEMA-5")
-def test_markers_of_a_self_describing_class_are_found_whatever_its_types(
-    customers: AgentToolCatalog,
-) -> None:
-    handle = customers.by_schema_name("card").schema
-
-    assert paths(handle.input_sensitive_fields) == {
-        (("card", "number"), "SecretField"),
-        (("card", "price"), "SensitiveField"),
-        (("card", "tags", "*"), "SecretField"),
-        (("card", "more", "*"), "SecretField"),
-        (("loose", "hidden", "*"), "SecretField"),
-        (("loose", "seen", "token"), "SecretField"),
-        (("loose", "seen", "rates", "n"), "SensitiveField"),
-        (("loose", "aliased", "token"), "SecretField"),
-        (("loose", "aliased", "rates", "n"), "SensitiveField"),
-        (("loose", "odd"), "SecretField"),
-        (("loose", "named"), "SecretField"),
-        (("loose", "a"), "SecretField"),
-        (("loose", "b"), "SecretField"),
-        (("loose", "c"), "SecretField"),
-        (("loose", "d"), "SecretField"),
-    }
-
-
-@pytest.mark.requirement("SCHEMA-7")
-def test_a_policy_gets_a_marked_copy_and_the_schema_stays_plain(
-    customers: AgentToolCatalog,
-) -> None:
-    handle = customers.by_schema_name("nested").schema
-    before = json.dumps(handle.input_schema)
-
-    marked = handle.input_schema_for(SHOWN)
-
-    places = (
-        ("properties", "contact", "properties", "email"),
-        ("properties", "contact", "properties", "tokens", "additionalProperties"),
-        ("properties", "words", "items"),
-        ("properties", "pair", "prefixItems", 1),
-        ("properties", "keyed"),
-        ("properties", "either"),
-    )
-    for place in places:
-        found: JsonValue = marked
-        for step in place:
-            if isinstance(step, int):
-                assert isinstance(found, list)
-                found = found[step]
-            else:
-                assert isinstance(found, dict)
-                found = found[step]
-        assert isinstance(found, dict)
-        assert "x-spakky-sensitive" in found
-    assert json.dumps(handle.input_schema) == before
-    assert "x-spakky-sensitive" in handle.output_schema_for(SHOWN)
-    Draft202012Validator.check_schema(marked)
-
-
-@pytest.mark.requirement("SCHEMA-7")
-def test_a_marked_recursive_schema_is_marked_in_its_definition(
-    customers: AgentToolCatalog,
-) -> None:
-    marked = customers.by_schema_name("chain").schema.output_schema_for(SHOWN)
-
-    key = resolve(marked, "#/$defs/Chain/properties/key")
-    assert isinstance(key, Mapping)
-    extension = key["x-spakky-sensitive"]
-    assert isinstance(extension, Mapping)
-    assert extension["sensitivity"] == "secret"
-
-
-def test_a_mark_whose_path_leads_nowhere_changes_nothing() -> None:
-    fields = tuple(
-        SensitiveFieldDescriptor(path, SecretField())
-        for path in (("a", "b"), ("*",), ("r", "x"), ("s", "x"), ("loop", "x"))
-    )
-    schema: JsonObject = {
-        "properties": {
-            "a": True,
-            "r": {"$ref": "#/$defs/none/deeper"},
-            "s": {"$ref": "other.json"},
-            "loop": {"$ref": "#/properties/loop"},
-        },
-        "anyOf": [{"properties": []}],
-    }
-    handle = AgentToolSchemaHandle("t", "i", "o", schema, input_sensitive_fields=fields)
-
-    assert handle.input_schema_for(SHOWN) == schema
-
-
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_a_handle_needs_three_names(position: int) -> None:
-    names = ["a", "b", "c"]
-    names[position] = " "
-
-    with pytest.raises(AgentDefinitionError):
-        AgentToolSchemaHandle(names[0], names[1], names[2])
-
-
-# ---------------------------------------------------------------- classes with their own schema
-
-
-class Odd:
-    """Describes itself, in a way that cannot be taken over."""
-
-    schema: ClassVar[JsonObject] = {}
-
-    @classmethod
-    def model_json_schema(cls) -> JsonObject:
-        return cls.schema
-
-    @classmethod
-    def model_validate(cls, obj: object) -> object:
-        return obj
-
-
-@pytest.mark.parametrize("schema", [{"$defs": []}, {"$ref": "#"}, {"$ref": "#/$defs/x"}])
-def test_a_foreign_schema_that_cannot_be_moved_is_refused(schema: JsonObject) -> None:
-    class Odder(Odd):
-        pass
-
-    Odder.schema = schema
-
-    with pytest.raises(AgentDefinitionError, match="Odder"):
-        schema_for_type(Odder)
-
-
-def test_definitions_of_a_foreign_schema_move_to_the_root_under_free_names() -> None:
-    class Mine(Odd):
-        schema: ClassVar[JsonObject] = {
-            "type": "object",
-            "properties": {"$ref": {"$ref": "#/$defs/Node"}, "discriminator": {"type": "string"}},
-            "oneOf": [{"$ref": "#/$defs/Any"}],
-            "discriminator": {"propertyName": "discriminator"},
-            "$defs": {"Node": {"type": "integer"}, "Any": True},
-        }
-
-    @dataclass
-    class Both:
-        node: Node
-        mine: Mine
-        again: Mine
-
-    schema = schema_for_type(Both)
-    definitions = schema["$defs"]
-    properties = schema["properties"]
-
-    assert isinstance(definitions, Mapping)
-    assert isinstance(properties, Mapping)
-    assert list(definitions) == ["Node", "Node_2", "Any"]
-    assert definitions["Node_2"] == WHOLE
-    assert definitions["Any"] is True
-    assert (
-        properties["mine"]
-        == properties["again"]
-        == {
-            "type": "object",
-            "properties": {"$ref": {"$ref": "#/$defs/Node_2"}, "discriminator": TEXT},
-            "oneOf": [{"$ref": "#/$defs/Any"}],
-        }
-    )
-
-
-def test_one_foreign_class_is_asked_once_for_one_document() -> None:
-    asked: list[int] = []
-
-    def write() -> JsonObject:
-        asked.append(1)
-        return {"type": "integer"}
-
-    form = ForeignForm("Counted", write, lambda value: value)
-    writer = SchemaWriter([form], for_output=False)
-
-    assert writer.write(form) == writer.write(form) == WHOLE
-    assert asked == [1]
-
-
-def test_metadata_of_a_tool_is_no_part_of_its_schema(customers: AgentToolCatalog) -> None:
-    descriptor = customers.by_schema_name("customer.lookup")
-
-    assert descriptor.metadata == AgentToolMetadata()
-    assert descriptor.description is None

@@ -10,7 +10,10 @@ type Field = SensitiveField | SecretField
 
 SECRETS: list[Field] = [SecretField(), SensitiveField(DataSensitivity.SECRET)]
 PERSONAL: list[Field] = [SensitiveField(PII.EMAIL), SensitiveField(DataSensitivity.PII)]
-OTHER: list[Field] = [SensitiveField(DataSensitivity.CONFIDENTIAL), SensitiveField(DataSensitivity.PUBLIC)]
+OTHER: list[Field] = [
+    SensitiveField(DataSensitivity.CONFIDENTIAL),
+    SensitiveField(DataSensitivity.PUBLIC),
+]
 
 
 @pytest.mark.parametrize("policy_type", [ContextExposurePolicy, EvidenceExposurePolicy])

@@ -199,7 +199,7 @@ JSON = st.recursive(
 )
 
 
-def plant(value: object, path: tuple[str, ...], raw: str) -> object:
+def plant(value: JsonValue, path: tuple[str, ...], raw: str) -> JsonValue:
     """Give the value with the raw text where the path leads."""
     if not path:
         return raw
@@ -228,11 +228,11 @@ def test_the_raw_value_never_occurs_in_the_guarded_output(
     raw = "hidden-value-0123456789"
     planted = plant(value, path, raw)
 
-    guarded = redact_fields(planted, [SensitiveFieldDescriptor(path, field)], NOTHING)  # type: ignore[arg-type]  # any JSON
+    guarded = redact_fields(planted, [SensitiveFieldDescriptor(path, field)], NOTHING)
 
     assert raw not in json.dumps(guarded)
-    assert guarded == redact_fields(planted, [SensitiveFieldDescriptor(path, field)], NOTHING)  # type: ignore[arg-type]  # any JSON
-    assert raw in sensitive_values(planted, [SensitiveFieldDescriptor(path, field)])  # type: ignore[arg-type]  # any JSON
+    assert guarded == redact_fields(planted, [SensitiveFieldDescriptor(path, field)], NOTHING)
+    assert raw in sensitive_values(planted, [SensitiveFieldDescriptor(path, field)])
 
 
 @given(JSON, st.lists(st.sampled_from(["a", "b", "*"]), max_size=4).map(tuple))

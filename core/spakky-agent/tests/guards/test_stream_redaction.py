@@ -151,7 +151,9 @@ def test_text_that_only_began_like_a_secret_comes_out_in_full_at_the_end() -> No
 
 @pytest.mark.parametrize("patterns", [[MAIL, NUMBER], [NUMBER, MAIL]])
 @pytest.mark.requirement("STREAM-1")
-def test_overlapping_matches_are_replaced_once_by_the_one_that_begins_first(patterns: list[StreamingSensitivePattern]) -> None:
+def test_overlapping_matches_are_replaced_once_by_the_one_that_begins_first(
+    patterns: list[StreamingSensitivePattern],
+) -> None:
     text = "mail user-123456@corp.io ok"
 
     for pieces in [[text], list(text), *all_single_cuts(text)]:

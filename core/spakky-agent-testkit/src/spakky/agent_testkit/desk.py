@@ -1,5 +1,8 @@
 """A small agent with tools of every sort, and a bench to run it on: for tests of loops, stores and front ends."""
 
+# Keywords of these helpers go into frozen values that check them, and payloads are whatever the test expects.
+# ruff: noqa: ANN401
+
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing

@@ -1,6 +1,10 @@
 """Agents as ordinary application components: contracts, declarations, and the one loop that runs them."""
 
 from spakky.agent.agent import Agent
+from spakky.agent.compaction.keep_recent import KeepRecentMessagesCompactionStrategy
+from spakky.agent.compaction.provider_managed import ProviderManagedCompactionStrategy
+from spakky.agent.compaction.summarize import SummarizeOldTurnsCompactionStrategy
+from spakky.agent.compaction.trim_tools import TrimToolResultsCompactionStrategy
 from spakky.agent.contracts.approval import (
     AgentApprovalBoundaryKind,
     AgentApprovalDecisionOutcome,
@@ -395,6 +399,7 @@ __all__ = [
     "JsonPrimitive",
     "JsonSchemaConstraint",
     "JsonValue",
+    "KeepRecentMessagesCompactionStrategy",
     "MaskingPolicy",
     "Message",
     "MessageDeltaEvent",
@@ -413,6 +418,7 @@ __all__ = [
     "ModelToolSpec",
     "ModelUsage",
     "Progress",
+    "ProviderManagedCompactionStrategy",
     "ReasoningDeltaEvent",
     "RecoveryStrategy",
     "RedactionPolicy",
@@ -442,6 +448,7 @@ __all__ = [
     "StreamingRedactionSession",
     "StreamingSensitivePattern",
     "StructuredOutputSpec",
+    "SummarizeOldTurnsCompactionStrategy",
     "TextDelta",
     "TimeoutPolicy",
     "Token",
@@ -459,6 +466,7 @@ __all__ = [
     "ToolResumeMetadata",
     "ToolRisk",
     "ToolRiskAxis",
+    "TrimToolResultsCompactionStrategy",
     "WatchTimes",
     "agent_tool",
     "begin_agent_cancellation",

@@ -21,7 +21,6 @@ from spakky.agent.port_lookup import (
     find_tool_objects,
     remember_container,
 )
-from spakky.agent.ports.model import IAgentModel
 from spakky.agent.ports.repositories import IAgentTranscriptRepository, IAgentUnitOfWork
 from spakky.agent.rules.approval import needs_approval
 from spakky.agent.runner import PERSISTENCE_HINT
@@ -42,13 +41,18 @@ class AgentBootstrapValidator(IPostProcessor, IContainerAware):
     def post_process(self, pod: object) -> object:
         agent = Agent.get_or_none(type(pod))
         if agent is not None and self._container is not None:
-            remember_container(pod, self._container)
-            validate_agent(agent, pod, self._container)
+            reachable = remember_container(pod, self._container)
+            validate_agent(agent, pod, self._container if reachable else None)
         return pod
 
 
-def validate_agent(agent: Agent, instance: object, container: IContainer) -> None:
+def validate_agent(agent: Agent, instance: object, container: IContainer | None) -> None:
     """Check one agent.
+
+    Args:
+        agent: What its class declares.
+        instance: The agent.
+        container: Where ports are looked up that were not injected; None when the instance cannot reach it.
 
     Raises:
         AgentDefinitionError: A tool's signature cannot be offered to a model.
@@ -60,8 +64,8 @@ def validate_agent(agent: Agent, instance: object, container: IContainer) -> Non
     _check_persistence(agent, instance, container)
     if not agent.has_standard_loop:
         return
-    if find_model(instance) is None and not container.contains(IAgentModel):
-        message = f"Agent {agent.agent_name} has no IAgentModel; inject one, or install a model adapter such as spakky-vllm."
+    if find_model(instance) is None:
+        message = f"Agent {agent.agent_name} has no IAgentModel; inject one, or install a model adapter such as spakky-vllm.{_hint(container)}"
         raise AgentModelConfigurationError(message)
     _check_approval(agent)
     find_tool_objects(instance, agent.spec.tools)
@@ -70,19 +74,26 @@ def validate_agent(agent: Agent, instance: object, container: IContainer) -> Non
             find_one(instance, mate.pod, f"the teammate {mate.name}")
 
 
-def _check_persistence(agent: Agent, instance: object, container: IContainer) -> None:
+def _hint(container: IContainer | None) -> str:
+    if container is not None:
+        return ""
+    return " Its class has slots, so that only what its constructor takes counts."
+
+
+def _check_persistence(agent: Agent, instance: object, container: IContainer | None) -> None:
     needed = agent.required_persistence_repository_types()
     if needed and agent.has_standard_loop:
         needed = (*needed, IAgentTranscriptRepository, IAgentUnitOfWork)
     missing = [kind for kind in needed if not _is_there(kind, instance, container)]
     if not missing:
         return
-    message = f"Agent {agent.agent_name} is durable, but nothing is registered for {_names(missing)}. {PERSISTENCE_HINT}"
+    message = f"Agent {agent.agent_name} is durable, but nothing is registered for {_names(missing)}. {PERSISTENCE_HINT}{_hint(container)}"
     raise AgentPersistenceConfigurationError(message)
 
 
-def _is_there(kind: type[object], instance: object, container: IContainer) -> bool:
-    return bool(find_injected(instance, kind)) or container.contains(kind)
+def _is_there(kind: type[object], instance: object, container: IContainer | None) -> bool:
+    injected = bool(find_injected(instance, kind))
+    return injected or (container is not None and container.contains(kind))
 
 
 def _names(kinds: Iterable[type[object]]) -> str:

@@ -1,5 +1,6 @@
 """Finds the ports of a runner: by type among what was injected into the agent, else in the container it came from."""
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,13 +23,17 @@ from spakky.agent.ports.task_store import ITaskStore
 _CONTAINER_ATTRIBUTE = "_spakky_agent_container"
 
 
-def remember_container(instance: object, container: IContainer) -> None:
-    """Note the container that an agent came from, for the ports that its constructor does not ask for."""
+def remember_container(instance: object, container: IContainer) -> bool:
+    """Note the container that an agent came from, for the ports that its constructor does not ask for.
+
+    Returns:
+        False when the instance has slots and so no place for it: then only what was injected counts.
+    """
     try:
         object.__setattr__(instance, _CONTAINER_ATTRIBUTE, container)
-    except (AttributeError, TypeError) as error:
-        message = f"{type(instance).__qualname__} has slots, so its ports cannot be looked up in the container; inject them into its constructor, or drop the slots."
-        raise AgentBootstrapError(message) from error
+    except AttributeError:
+        return False
+    return True
 
 
 def container_of(instance: object) -> IContainer | None:
@@ -43,12 +48,10 @@ def injected_values(instance: object) -> Iterator[object]:
     # Instances of slotted classes have no __dict__.
     yield from tuple(getattr(instance, "__dict__", {}).values())
     for owner in type(instance).__mro__:
-        slots = vars(owner).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            # A slot may be unset, and its descriptor is the only way to it.
-            value = getattr(instance, name, None)
-            if value is not None:
-                yield value
+        for name, member in vars(owner).items():
+            if inspect.ismemberdescriptor(member):
+                # A slot may be unset, and its descriptor is the only way to it.
+                yield getattr(instance, name, None)
 
 
 def find_injected[T](instance: object, kind: type[T]) -> tuple[T, ...]:

@@ -1,18 +1,20 @@
 """What ``@Agent`` attaches to a class: its spec and its catalogs. It knows nothing of the loop that runs it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import isclass
 from typing import override
 
 from spakky.core.pod.annotations.pod import Pod, PodType
 
+from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.declare.catalog import AgentToolCatalog, discover_agent_tools, merge_catalogs
+from spakky.agent.declare.descriptor import AgentToolDescriptor
 from spakky.agent.declare.signal_hook import (
     AgentSignalHookCatalog,
     discover_agent_signal_hooks,
     require_accepted_hooks,
 )
-from spakky.agent.declare.spec import AgentExecutionSpec
+from spakky.agent.declare.spec import AgentExecutionSpec, AgentTeammate
 from spakky.agent.declare.teammate_tool import describe_teammate_tool
 from spakky.agent.error import AgentDefinitionError
 
@@ -45,12 +47,7 @@ class AgentDefinition(Pod):
         self.tool_catalog = merge_catalogs(
             discover_agent_tools(obj),
             self.spec.component_tools(),
-            AgentToolCatalog(
-                tuple(
-                    describe_teammate_tool(mate, _objective_of(mate.pod))
-                    for mate in self.spec.teammates
-                )
-            ),
+            AgentToolCatalog(tuple(_describe_teammate(mate) for mate in self.spec.teammates)),
         )
         self.signal_hook_catalog = discover_agent_signal_hooks(obj)
         require_accepted_hooks(self.signal_hook_catalog, self.spec.accepted_signals)
@@ -61,6 +58,13 @@ class AgentDefinition(Pod):
         return self.spec.name or self.type_.__name__
 
 
-def _objective_of(pod: type[object] | None) -> str | None:
-    definition = None if pod is None else AgentDefinition.get_or_none(pod)
-    return None if definition is None else definition.spec.objective
+def _describe_teammate(mate: AgentTeammate) -> AgentToolDescriptor:
+    child = None if mate.pod is None else AgentDefinition.get_or_none(mate.pod)
+    if child is None:
+        return describe_teammate_tool(mate)
+    tool = describe_teammate_tool(mate, child.spec.objective)
+    if not child.spec.is_durable:
+        return tool
+    # Delegating again to a durable child resumes the child, which repeats nothing that must not be.
+    metadata = replace(tool.metadata, idempotency=Idempotency.IDEMPOTENT, concurrent=False)
+    return replace(tool, metadata=metadata)

@@ -143,7 +143,8 @@ class AgentToolDescriptor:
         Args:
             source: Where it comes from, for example the server's name.
             name: The tool's name there.
-            call: Gets the arguments as keywords and gives the result, or something awaitable.
+            call: Gets the arguments as keywords and gives the result, or something awaitable. A
+                name of its own, such as ``self``, should be positional-only.
             input_schema: Of the arguments, an object schema.
             output_schema: Of the result; empty when unknown.
             schema_name: The name that a model calls it by; without one, ``name``.

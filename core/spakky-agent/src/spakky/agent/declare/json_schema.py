@@ -14,6 +14,7 @@ from spakky.agent.declare.type_form import (
     FormattedForm,
     LeafForm,
     MappingForm,
+    NodeForm,
     RecordField,
     RecordForm,
     ScalarForm,
@@ -77,9 +78,7 @@ class SchemaWriter:
         """
         return {**schema, "$defs": self._definitions} if self._definitions else schema
 
-    def _write_node(self, form: TypeForm) -> MutableSchema:
-        if isinstance(form, LEAF_FORMS):
-            return _write_leaf(form)
+    def _write_node(self, form: NodeForm) -> MutableSchema:
         match form:
             case ArrayForm(item=item):
                 return {"type": "array", "items": self.write(item)}

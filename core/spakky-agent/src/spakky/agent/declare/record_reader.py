@@ -100,7 +100,8 @@ class RecordReader:
         return form
 
     def _dataclass_fields(self, record: type[object], where: str) -> Iterator[RecordField]:
-        declared = _fields_of(record)
+        # cast to Any: that it is a dataclass was looked at before, which no public type tells.
+        declared = dataclasses.fields(typing.cast("typing.Any", record))
         if not self._lenient:
             _require_plain_constructor(record, declared, where)
         described = entries_of(record.__doc__)
@@ -159,13 +160,6 @@ class RecordReader:
 
 def _name_field(record: type[object], name: str, where: str) -> str:
     return f"field '{name}' of {record.__qualname__} ({where})"
-
-
-def _fields_of(record: type[object]) -> tuple[dataclasses.Field[object], ...]:
-    if not dataclasses.is_dataclass(record):
-        message = f"{record.__qualname__} is no dataclass."
-        raise AgentDefinitionError(message)
-    return dataclasses.fields(record)
 
 
 def _require_plain_constructor(

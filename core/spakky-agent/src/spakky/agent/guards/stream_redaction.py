@@ -24,6 +24,7 @@ from spakky.agent.json_value import JsonObject
 
 __all__ = [
     "DEFAULT_BUFFER_SIZE",
+    "HoldBack",
     "StreamingGuardFailureMode",
     "StreamingRedactionAudit",
     "StreamingRedactionAuditStatus",

@@ -14,6 +14,9 @@ from spakky.agent.loop.tool_result import render_result
 from spakky.agent.rules.approval import parse_agent_approval_decision_signal
 from spakky.agent.rules.history import answer_call
 
+CHILD_RUN_KEY = "child_state_id"
+"""Request metadata: the delegated run that asks, when a parent passes its request on."""
+
 
 def decide_on_signal(kit: RunKit, progress: Progress, signal: AgentSignal) -> Decided:
     """Match a decision signal with the call that waits for it, and give the call after it.
@@ -39,6 +42,8 @@ def decide_on_signal(kit: RunKit, progress: Progress, signal: AgentSignal) -> De
 def _apply(
     kit: RunKit, signal: AgentSignal, decision: AgentApprovalDecisionOutcome, call: CallState
 ) -> Decided:
+    if is_child_request(call):
+        return _forward(signal, decision, call)
     match decision.decision:
         case ApprovalDecision.APPROVE if decision.has_result:
             message = render_result(call, decision.result)
@@ -59,6 +64,23 @@ def _apply(
             return Decided(signal.id, decision, done, answer=_refusal(call, decision.comment))
         case _:
             return Decided(signal.id, decision, call)
+
+
+def is_child_request(call: CallState) -> bool:
+    """Say whether the open request is that of a delegated child, and not for the delegation itself."""
+    return call.request is not None and CHILD_RUN_KEY in call.request.metadata
+
+
+def _forward(
+    signal: AgentSignal, decision: AgentApprovalDecisionOutcome, call: CallState
+) -> Decided:
+    """Hand the decision to the child that asked; the delegate call goes on, and the child finds it in its own queue."""
+    child = str(call.request.metadata[CHILD_RUN_KEY]) if call.request is not None else ""
+    forward = AgentSignal(f"{signal.id}/forwarded", child, signal.kind, signal.payload)
+    if decision.decision is ApprovalDecision.REJECT:
+        # The parent does not fail with its child: the child does, and the parent's model is told.
+        decision = replace(decision, decision=ApprovalDecision.APPROVE)
+    return Decided(signal.id, decision, _ready(call), forward=forward)
 
 
 def _ready(call: CallState) -> CallState:

@@ -4,6 +4,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
+from spakky.agent.contracts.approval import (
+    AgentApprovalBoundaryKind,
+    AgentApprovalRequest,
+    ApprovalDecision,
+)
 from spakky.agent.contracts.delegation import (
     AgentDelegateTarget,
     DelegationContextSlice,
@@ -15,15 +20,17 @@ from spakky.agent.contracts.events import AgentEvent
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate
 from spakky.agent.contracts.run_events import RunFinishedEvent, RunPausedEvent
 from spakky.agent.contracts.run_input import RunAgentInput
-from spakky.agent.contracts.state import AgentStatus
+from spakky.agent.contracts.state import AgentStateReason, AgentStatus
+from spakky.agent.contracts.tool_metadata import ToolRisk
 from spakky.agent.contracts.yields import AgentYieldKind, Error
 from spakky.agent.declare.spec import AgentTeammate
 from spakky.agent.error import AbstractSpakkyAgentError
 from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue
 from spakky.agent.loop.children import ChildOrder
+from spakky.agent.loop.decisions import CHILD_RUN_KEY
 from spakky.agent.loop.frames import ChildShown, Frame
 from spakky.agent.loop.kit import RunKit
-from spakky.agent.loop.outcomes import CallReturned, Outcome
+from spakky.agent.loop.outcomes import AuthNeeded, CallPaused, CallReturned, Outcome
 from spakky.agent.loop.plan_calls import shown_result
 from spakky.agent.loop.progress import CallStage, CallState
 from spakky.agent.loop.tool_result import failed, render_result
@@ -52,6 +59,8 @@ async def run_delegate(kit: RunKit, call: CallState) -> AsyncGenerator[Frame | O
             async for item in items:
                 if isinstance(item, _Reply):
                     yield _returned(kit, call, packet, item)
+                elif isinstance(item, RunPausedEvent):
+                    yield _paused(kit, call, item)
                 else:
                     yield item
     except AbstractSpakkyAgentError as error:
@@ -102,7 +111,7 @@ def child_instruction(arguments: JsonObject) -> str:
 
 async def _run_local(
     kit: RunKit, call: CallState, teammate: AgentTeammate
-) -> AsyncGenerator[Frame | Outcome | _Reply, None]:
+) -> AsyncGenerator[Frame | Outcome | _Reply | RunPausedEvent, None]:
     ancestors = _ancestors(kit)
     if len(ancestors) > MAX_DEPTH:
         yield _Reply(
@@ -111,7 +120,7 @@ async def _run_local(
         )
         return
     run_input = RunAgentInput(
-        state_id=f"{call.action_id}/child",
+        state_id=child_run_id(call),
         instruction=child_instruction(call.call.arguments),
         conversation_id=f"{kit.run_input.effective_conversation_id}/{call.action_id}",
         parent_run_id=kit.run_id,
@@ -119,11 +128,43 @@ async def _run_local(
         metadata=FrozenObject({ANCESTORS_KEY: [*ancestors]}),
     )
     last: AgentEvent | None = None
+    # A child that was started before goes on where it was; a new one starts, since its id is not known yet.
     async with aclosing(kit.open_child(ChildOrder(teammate.name, run_input))) as events:
         async for event in events:
             last = event
             yield ChildShown(event)
-    yield _reply_of(teammate.name, last)
+    if isinstance(last, RunPausedEvent) and kit.spec.is_durable:
+        yield last
+    else:
+        yield _reply_of(teammate.name, last)
+
+
+def child_run_id(call: CallState) -> str:
+    """Give the id of the run that a local delegate call makes; the same whenever the call is made again."""
+    return f"{call.action_id}/child"
+
+
+def _paused(kit: RunKit, call: CallState, event: RunPausedEvent) -> Outcome:
+    """Pause with the child: a request for consent is passed on, and so is a sign-in; other pauses are failures."""
+    if event.reason is AgentStateReason.AUTH_REQUIRED:
+        provider = event.metadata.get("provider")
+        return AuthNeeded(str(provider), event.prompt, call)
+    if event.approval_id is None:
+        name = call.delegate or call.call.name
+        return failed(call, None, f"{name} was interrupted and has not finished: {event.prompt}")
+    request = AgentApprovalRequest(
+        id=event.approval_id,
+        agent_state_id=kit.run_id,
+        boundary=AgentApprovalBoundaryKind.DELEGATION,
+        prompt=event.prompt,
+        risk=ToolRisk(),
+        action_ref=call.action_id,
+        allowed_decisions=tuple(ApprovalDecision(choice) for choice in event.allowed_decisions),
+        metadata=FrozenObject({CHILD_RUN_KEY: event.state_id, "child": event.metadata}),
+        call_id=call.call_id,
+        argument_digest=call.digest,
+    )
+    return CallPaused(replace(call, stage=CallStage.WAITING, request=request))
 
 
 def _ancestors(kit: RunKit) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from spakky.agent.loop.show import frames_of
 from spakky.agent.rules.history import repair_history
 from spakky.agent.rules.lifecycle import CREATED, ENDED, Trigger, decide_move, standing_of
 
-
 _KEEPS_TURNS_KEY = "keeps_turns"
 
 

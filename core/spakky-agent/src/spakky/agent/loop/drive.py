@@ -109,10 +109,13 @@ class Drive:
         self.progress = after
         let_go = isinstance(after.ending, Abandoned)
         evidence = await self._commit() if outcome.commits and not let_go else []
-        if isinstance(outcome, Settled) and self._must_ask_again(outcome.ending):
-            self._held.extend(asks_of(before.waiting))
-        self._held.extend(frames_of(before, outcome, self.progress))
-        self._held.extend(evidence)
+        shown = frames_of(before, outcome, self.progress)
+        if isinstance(outcome, Settled):
+            # What ends a stream is its last item.
+            asked = asks_of(before.waiting) if self._must_ask_again(outcome.ending) else ()
+            self._held.extend((*evidence, *asked, *shown))
+        else:
+            self._held.extend((*shown, *evidence))
         return outcome.commits
 
     def _must_ask_again(self, ending: Ending) -> bool:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from spakky.agent.contracts.boundary import AgentActionBoundaryCheckpoint
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate, AgentEvidenceKind
+from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.json_value import JsonObject, JsonValue, digest_value
 from spakky.agent.loop.outcomes import (
     Answered,
+    CallPaused,
     CallReturned,
     CleanedUp,
     Decided,
@@ -23,20 +25,23 @@ from spakky.agent.loop.progress import CallStage, CallState, Progress
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the next commit adds beside state and transcript."""
+    """What the next commit adds beside state and transcript: evidence, consumed signals, and signals to other runs."""
 
     evidence: tuple[AgentEvidenceCandidate, ...] = ()
     consumed: tuple[str, ...] = ()
+    forwarded: tuple[AgentSignal, ...] = ()
 
 
 def facts_of(before: Progress, outcome: Outcome, after: Progress) -> Facts:
     """Give what an outcome puts on record."""
     consumed: tuple[str, ...] = ()
+    forwarded: tuple[AgentSignal, ...] = ()
     if isinstance(outcome, InboxRead):
         consumed = outcome.consumed
+        forwarded = tuple(d.forward for d in outcome.decisions if d.forward is not None)
     elif isinstance(outcome, Stopped) and outcome.order is not None:
         consumed = (outcome.order.signal_id,)
-    return Facts(tuple(_evidence(before, outcome, after)), consumed)
+    return Facts(tuple(_evidence(before, outcome, after)), consumed, forwarded)
 
 
 def facts_begun(before: Progress, after: Progress) -> Facts:
@@ -77,19 +82,31 @@ def _evidence(
             if evidence is not None:
                 yield evidence
         case PeopleAsked(calls):
-            for call in calls:
-                yield AgentActionBoundaryCheckpoint.before_approval_wait(
-                    _wait_id(call), metadata=_about(call)
-                ).to_evidence_candidate()
+            yield from (_wait_begun(call) for call in calls)
+        case CallPaused(call):
+            yield _wait_begun(call)
         case InboxRead():
-            for decided in outcome.decisions:
-                yield from _decision(decided)
-            yield from outcome.evidence
-            yield from _taken_back(before, after)
+            yield from _inbox(before, outcome, after)
         case CleanedUp(report):
             yield report.to_evidence_candidate()
         case _:
             return
+
+
+def _inbox(
+    before: Progress, outcome: InboxRead, after: Progress
+) -> Iterator[AgentEvidenceCandidate]:
+    for decided in outcome.decisions:
+        yield from _decision(decided)
+    yield from outcome.evidence
+    yield from _taken_back(before, after)
+
+
+def _wait_begun(call: CallState) -> AgentEvidenceCandidate:
+    checkpoint = AgentActionBoundaryCheckpoint.before_approval_wait(
+        _wait_id(call), metadata=_about(call)
+    )
+    return checkpoint.to_evidence_candidate()
 
 
 def _decision(decided: Decided) -> Iterator[AgentEvidenceCandidate]:

@@ -323,8 +323,8 @@ def _opened(_progress: Progress, outcome: Opened, _spec: AgentExecutionSpec) -> 
     return outcome.progress
 
 
-def _child_paused(progress: Progress, outcome: CallPaused, _spec: AgentExecutionSpec) -> Progress:
-    return replace(with_call(progress, outcome.call), phase=Phase.POLLING)
+def _child_paused(progress: Progress, outcome: CallPaused, spec: AgentExecutionSpec) -> Progress:
+    return _asked(progress, PeopleAsked((outcome.call,)), spec)
 
 
 def _broke(

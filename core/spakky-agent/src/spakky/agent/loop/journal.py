@@ -84,6 +84,10 @@ class Journal(ABC):
         """Give the run's pending signals, oldest first."""
 
     @abstractmethod
+    async def send(self, signal: AgentSignal) -> None:
+        """Append a signal to another run's queue, on its own."""
+
+    @abstractmethod
     async def renew(self) -> None:
         """Prolong the run's lease; does nothing while none is held.
 
@@ -130,6 +134,10 @@ class NullJournal(Journal):
         return ()
 
     @override
+    async def send(self, signal: AgentSignal) -> None:
+        return
+
+    @override
     async def renew(self) -> None:
         return
 
@@ -174,6 +182,7 @@ class DurableJournal(Journal):
         self._stored_messages = 0
         self._evidence: list[AgentEvidenceCandidate] = []
         self._consumed: list[str] = []
+        self._forwarded: list[AgentSignal] = []
 
     @override
     async def open(self) -> StoredRun | None:
@@ -197,6 +206,7 @@ class DurableJournal(Journal):
     def note(self, facts: Facts) -> None:
         self._evidence.extend(facts.evidence)
         self._consumed.extend(facts.consumed)
+        self._forwarded.extend(facts.forwarded)
 
     @override
     async def commit(self, progress: Progress) -> tuple[Progress, tuple[AgentEvidence, ...]]:
@@ -214,11 +224,14 @@ class DurableJournal(Journal):
                 await scope.evidence.append(piece)
             for signal_id in self._consumed:
                 await scope.signals.mark_consumed(signal_id)
+            for signal in self._forwarded:
+                await scope.signals.append(signal)
         self._state = saved
         self._committed = (dump_checkpoint(progress), progress.standing)
         self._stored_messages = len(progress.transcript)
         self._evidence.clear()
         self._consumed.clear()
+        self._forwarded.clear()
         return progress, evidence
 
     def _number_evidence(self, progress: Progress) -> tuple[AgentEvidence, ...]:
@@ -247,6 +260,10 @@ class DurableJournal(Journal):
     @override
     async def read_pending(self) -> Sequence[AgentSignal]:
         return await self._ports.signals.list_pending(self._run_id)
+
+    @override
+    async def send(self, signal: AgentSignal) -> None:
+        await self._ports.signals.append(signal)
 
     @override
     async def renew(self) -> None:

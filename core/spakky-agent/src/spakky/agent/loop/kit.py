@@ -72,6 +72,11 @@ class RunKit:
         """The run's id."""
         return self.run_input.state_id
 
+    @property
+    def local_teammates(self) -> frozenset[str]:
+        """The names of the teammates that run in this process."""
+        return frozenset(mate.name for mate in self.spec.teammates if mate.pod is not None)
+
     def target_for(self, descriptor: AgentToolDescriptor) -> object:
         """Give the object that a tool is called on."""
         for owner, tool_object in self.tool_objects.items():

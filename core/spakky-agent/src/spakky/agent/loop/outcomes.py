@@ -13,6 +13,7 @@ from spakky.agent.contracts.cancellation import AgentCancellationCleanupReport
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate
 from spakky.agent.contracts.model_message import ModelMessage
 from spakky.agent.contracts.model_stream import ModelUsage
+from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.json_value import JsonValue
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.progress import CallState, CancelOrder, Ending, FinalAnswer, Progress
@@ -55,6 +56,7 @@ class Decided:
         call: The call after the decision; None when no waiting call has that request.
         refused: Why the decision was not taken.
         answer: The TOOL message that records an outcome supplied by the person.
+        forward: The same decision, addressed to the child run that asked.
     """
 
     signal_id: str
@@ -62,6 +64,7 @@ class Decided:
     call: CallState | None
     refused: str | None = None
     answer: ModelMessage | None = None
+    forward: AgentSignal | None = None
 
 
 @dataclass(frozen=True, slots=True)

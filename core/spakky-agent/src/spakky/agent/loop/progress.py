@@ -15,7 +15,6 @@ from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue
 from spakky.agent.rules.lifecycle import CREATED, Standing, Trigger
 
-
 _ASKING = frozenset({Trigger.ASK_APPROVAL, Trigger.ASK_RECOVERY, Trigger.DEFER})
 
 

@@ -18,6 +18,7 @@ from spakky.agent.loop.frames import (
 )
 from spakky.agent.loop.outcomes import (
     Answered,
+    CallPaused,
     CallReturned,
     InboxRead,
     Opened,
@@ -60,6 +61,8 @@ def _frames(before: Progress, outcome: Outcome, after: Progress) -> Iterator[Fra
             yield outcome.shown
         case PeopleAsked(calls):
             yield from asks_of(calls)
+        case CallPaused(call):
+            yield from asks_of((call,))
         case Settled():
             yield from _ending(before, outcome, after)
         case _:

@@ -29,7 +29,7 @@ async def test_an_event_without_end_after_some_text_is_told_after_the_text(
     server: ModelServer, model: VllmAgentModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 400)
-    server.reply(Reply([text("a"), b"data: " + b"x" * 500]))
+    server.reply(Reply([text("a") + b"data: " + b"x" * 500]))
 
     heard = await listen(model, ask())
 
@@ -80,12 +80,14 @@ async def test_a_stream_in_place_of_a_whole_answer_is_put_together(
 async def test_what_comes_after_the_end_mark_is_not_heard(
     server: ModelServer, model: VllmAgentModel
 ) -> None:
-    server.reply(Reply([text("a") + finish("stop") + DONE + text("b")]))
-
-    heard = await listen(model, ask())
-
-    assert heard.text == "a"
-    assert heard.ended_once
+    for items in (
+        [text("a") + finish("stop") + DONE + text("b")],
+        [text("a"), finish("stop"), DONE, text("b")],
+    ):
+        server.reply(Reply(items))
+        heard = await listen(model, ask())
+        assert heard.text == "a"
+        assert heard.ended_once
 
 
 async def test_a_connection_that_stays_open_after_the_end_mark_holds_nobody_up(
@@ -102,6 +104,15 @@ async def test_a_connection_that_stays_open_after_the_end_mark_holds_nobody_up(
 
 
 async def test_empty_parts_show_nothing(server: ModelServer, model: VllmAgentModel) -> None:
-    server.reply(Reply([delta({"content": []}), delta({"reasoning": {}}), text("a"), finish("stop")]))
+    server.reply(
+        Reply(
+            [
+                delta({"content": [{"type": "image"}]}),
+                delta({"reasoning": {}}),
+                text("a"),
+                finish("stop"),
+            ]
+        )
+    )
 
     assert [item.token_delta for item in (await listen(model, ask())).events] == ["a", None]

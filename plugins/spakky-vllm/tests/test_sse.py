@@ -86,6 +86,17 @@ def test_an_endless_line_and_an_endless_event_are_refused(monkeypatch: pytest.Mo
         decode(b"data:\n" * 101)
 
 
+def test_events_before_an_endless_one_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)
+    decoder = SseDecoder()
+
+    assert decoder.feed(b"data: a\n\ndata: " + b"x" * 200) == [b"a"]
+    with pytest.raises(SseLimitError, match="longer than 100 bytes"):
+        decoder.feed(b"x")
+    with pytest.raises(SseLimitError, match="longer than 100 bytes"):
+        decoder.finish()
+
+
 @given(
     events=st.lists(st.binary().filter(lambda data: b"\r" not in data and b"\n" not in data)),
     cuts=st.lists(st.integers(0, 400)),

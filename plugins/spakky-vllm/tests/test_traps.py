@@ -251,7 +251,7 @@ async def test_a_finish_reason_makes_a_stream_complete_however_it_ends(
 @pytest.mark.parametrize(
     "choices", [{"choices": []}, {"choices": None}, {}], ids=["empty", "null", "absent"]
 )
-@pytest.mark.requirement("VLLM-3", "MODEL-12")
+@pytest.mark.requirement("VLLM-3", "MODEL-11", "MODEL-12")
 async def test_chunks_without_choices_bring_the_usage(
     replay: Replay, choices: dict[str, object], one_byte: bool
 ) -> None:
@@ -278,6 +278,7 @@ async def test_chunks_without_choices_bring_the_usage(
     assert heard.text == "hi"
     assert heard.usage == ModelUsage(3, 1, 4)
     assert heard.kinds == [Kind.TOKEN_DELTA, Kind.DONE]
+    assert not replay.model.capability.supports_reasoning
     assert heard.done[0].metadata == {"finish_reason": "stop", "model": "m", "response_id": "c"}
 
 

@@ -116,6 +116,9 @@ class ModelServer:
 
 
 async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
+    if reply.status == 204:
+        writer.write(b"HTTP/1.1 204 X\r\n\r\n")
+        return
     headers = dict(reply.headers)
     if not reply.close_delimited:
         headers["transfer-encoding"] = "chunked"

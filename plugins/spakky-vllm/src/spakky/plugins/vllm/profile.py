@@ -190,7 +190,7 @@ class VllmProfile(ProfilePart):
         capability: What the model can do.
         models: What other models at the same server can do, by their names on the wire.
         headers: Further headers; their values are taken as secrets.
-        query: Query parameters of every request, for example an API version.
+        query: Query parameters of every request, for example an API version. Not for credentials: addresses are logged.
         extra_body: Further fields of every request; a field that the adapter writes itself is refused.
         options: Defaults of a request.
         dialect: In what the server differs.

@@ -4,24 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import (
     ClassVar,
-    TypeVar,
 )
 
 import pytest
 
-from spakky.agent.contracts.tool_metadata import AgentToolMetadata
-from spakky.agent.declare.catalog import AgentToolCatalog
 from spakky.agent.declare.json_schema import SchemaWriter
 from spakky.agent.declare.schema import (
     schema_for_type,
 )
 from spakky.agent.declare.type_form import ForeignForm
 from spakky.agent.error import AgentDefinitionError
-from spakky.agent.guards.exposure import ContextExposurePolicy
 from spakky.agent.json_value import JsonObject
 
-T = TypeVar("T")
-SHOWN = ContextExposurePolicy(include_sensitive_schema_metadata=True)
 TEXT: JsonObject = {"type": "string"}
 WHOLE: JsonObject = {"type": "integer"}
 
@@ -113,10 +107,3 @@ def test_one_foreign_class_is_asked_once_for_one_document() -> None:
 
     assert writer.write(form) == writer.write(form) == WHOLE
     assert asked == [1]
-
-
-def test_metadata_of_a_tool_is_no_part_of_its_schema(customers: AgentToolCatalog) -> None:
-    descriptor = customers.by_schema_name("customer.lookup")
-
-    assert descriptor.metadata == AgentToolMetadata()
-    assert descriptor.description is None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from enum import Enum, Flag, IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from typing import (
     Annotated,
     ClassVar,
@@ -14,7 +14,6 @@ from typing import (
     NotRequired,
     Required,
     TypedDict,
-    TypeVar,
     cast,
 )
 from uuid import UUID
@@ -31,11 +30,8 @@ from spakky.agent.declare.schema import (
 )
 from spakky.agent.declare.signature import ToolReceiver, read_signature
 from spakky.agent.declare.tool import agent_tool
-from spakky.agent.guards.exposure import ContextExposurePolicy
 from spakky.agent.json_value import JsonObject, JsonValue
 
-T = TypeVar("T")
-SHOWN = ContextExposurePolicy(include_sensitive_schema_metadata=True)
 TEXT: JsonObject = {"type": "string"}
 WHOLE: JsonObject = {"type": "integer"}
 
@@ -53,18 +49,6 @@ class Level(IntEnum):
 class Mixed(Enum):
     ONE = 1
     TWO = "two"
-
-
-class Bits(Flag):
-    A = 1
-
-
-class Raw(Enum):
-    A = b"a"
-
-
-class Empty(Enum):
-    pass
 
 
 @dataclass

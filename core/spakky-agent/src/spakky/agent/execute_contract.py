@@ -32,7 +32,8 @@ def check_execute(owner: type[object]) -> None:
     if (get_origin(item) or item) is not AgentYield:
         message = f"{owner.__qualname__}.execute streams {item!r}; a streaming execute() yields AgentYield items."
         raise AgentDefinitionError(message)
-    if rest and rest[0] is not NoneType:
+    # The generators of collections.abc give None as it was written, those of typing its type.
+    if rest and rest[0] not in {None, NoneType}:
         message = f"{owner.__qualname__}.execute takes {rest[0]!r} by send(); the send type of a streaming execute() is None."
         raise AgentDefinitionError(message)
 

@@ -17,6 +17,7 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
+from spakky.agent.ports.secrets import ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ITaskStore
 
@@ -102,6 +103,7 @@ class FoundPorts:
     context_provider: IAgentContextProvider | None
     context_handler: IAgentContextHandler | None
     streaming_patterns: IStreamingPatternProvider | None
+    secrets: ISecretResolver | None
 
 
 def find_ports(instance: object) -> FoundPorts:
@@ -122,6 +124,7 @@ def find_ports(instance: object) -> FoundPorts:
         context_provider=find_port(instance, IAgentContextProvider),
         context_handler=find_port(instance, IAgentContextHandler),
         streaming_patterns=find_port(instance, IStreamingPatternProvider),
+        secrets=find_port(instance, ISecretResolver),
     )
 
 

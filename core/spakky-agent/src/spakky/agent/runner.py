@@ -12,6 +12,7 @@ from spakky.agent.contracts.run_input import RunAgentInput
 from spakky.agent.contracts.yields import AgentYield
 from spakky.agent.declare.catalog import AgentToolCatalog, merge_catalogs
 from spakky.agent.declare.definition import AgentDefinition
+from spakky.agent.declare.spec import AgentExecutionSpec
 from spakky.agent.declare.teammate_tool import teammate_tool_name
 from spakky.agent.error import (
     AgentBootstrapError,
@@ -41,8 +42,10 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
+from spakky.agent.ports.secrets import ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ITaskStore
+from spakky.agent.rules.limits import narrow_spec
 from spakky.agent.streams.to_events import to_events
 from spakky.agent.streams.to_yields import to_yields
 
@@ -67,6 +70,9 @@ class AgentRunner:
         teammates: Injected local teammates, by name.
         external_tools: Tools that an application or plugin adds for these runs.
         times: How often a durable run is looked after.
+        secrets: Resolves references to secrets when a tool is called.
+        narrowed_spec: The spec to run under instead, with the bounds that a parent sets.
+        allowed_tools: Names of the tools that may be offered; empty for all.
     """
 
     agent: AgentDefinition
@@ -86,6 +92,9 @@ class AgentRunner:
     teammates: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     external_tools: AgentToolCatalog = AgentToolCatalog()  # noqa: RUF009 - frozen
     times: WatchTimes = WatchTimes()  # noqa: RUF009 - frozen
+    secrets: ISecretResolver | None = None
+    narrowed_spec: AgentExecutionSpec | None = None
+    allowed_tools: tuple[str, ...] = ()
 
     @classmethod
     def for_agent_instance(cls, instance: object) -> Self:
@@ -119,6 +128,7 @@ class AgentRunner:
             context_provider=ports.context_provider,
             context_handler=ports.context_handler,
             streaming_patterns=ports.streaming_patterns,
+            secrets=ports.secrets,
             tool_objects=find_tool_objects(instance, agent.spec.tools),
             teammates={
                 mate.name: find_one(instance, mate.pod, f"the teammate {mate.name}")
@@ -174,8 +184,8 @@ class AgentRunner:
         )
 
     def _kit(self, run_input: RunAgentInput) -> RunKit:
-        spec = self.agent.spec
-        catalog = merge_catalogs(self.agent.tool_catalog, self.external_tools)
+        spec = self.narrowed_spec or self.agent.spec
+        catalog = self._catalog()
         patterns = self.streaming_patterns
         return RunKit(
             run_input=run_input,
@@ -189,6 +199,7 @@ class AgentRunner:
                 {teammate_tool_name(mate): mate.name for mate in spec.teammates},
                 run_input.state_id,
                 spec.is_durable,
+                self.secrets is not None,
             ),
             hooks=self.agent.signal_hook_catalog,
             model=self.model,
@@ -204,7 +215,15 @@ class AgentRunner:
             delegate=self.delegate,
             context_provider=self.context_provider,
             context_handler=self.context_handler,
+            secrets=self.secrets,
         )
+
+    def _catalog(self) -> AgentToolCatalog:
+        catalog = merge_catalogs(self.agent.tool_catalog, self.external_tools)
+        if not self.allowed_tools:
+            return catalog
+        allowed = (tool for tool in catalog.descriptors if tool.name in self.allowed_tools)
+        return AgentToolCatalog(tuple(allowed))
 
     def _journal(self, run_input: RunAgentInput) -> Journal:
         if not self.agent.spec.is_durable:
@@ -244,4 +263,9 @@ class AgentRunner:
         if isinstance(above, list | tuple) and child.agent.agent_name in above:
             message = f"{child.agent.agent_name} is already at work above this run; agents cannot delegate in a circle."
             raise AgentRunRefusedError(message)
-        return child.run_events(order.run_input)
+        spec = narrow_spec(child.agent.spec, order.limits, order.spent, order.budget)
+        if spec is None:
+            message = f"Nothing is left of the run's budget to delegate to {order.teammate} with."
+            raise AgentRunRefusedError(message)
+        narrowed = replace(child, narrowed_spec=spec, allowed_tools=tuple(order.allowed_tools))
+        return narrowed.run_events(order.run_input)

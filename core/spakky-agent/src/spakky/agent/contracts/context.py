@@ -6,7 +6,7 @@ The records of a context's health are in ``context_health`` and given on from he
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Never
@@ -122,7 +122,8 @@ class ContextPack:
 
     Attributes:
         id: Names the pack within its request.
-        content: The raw text; use ``guarded_content`` for anything that leaves the process.
+        content: The raw text, no part of the ``repr``; use ``guarded_content`` for anything that
+            leaves the process.
         source: Where it comes from, for example ``crm`` or ``docs-search``.
         role: What it is for.
         freshness: How old it is.
@@ -141,7 +142,7 @@ class ContextPack:
     """
 
     id: str
-    content: str
+    content: str = field(repr=False)
     source: str
     role: ContextPackRole
     freshness: ContextFreshness = ContextFreshness.UNKNOWN

@@ -63,6 +63,8 @@ class AgentExecutionLimits:
         max_parallel_tools: The most tool calls that run at the same time, at least one.
         max_output_repairs: How often the model may correct an answer that does not fit the declared
             output type; zero or more.
+        max_cost: The most that all model calls may cost, above zero, in the unit in which the adapter reports
+            ``ModelUsage.cost``. None: no limit. What delegates spend counts too, for every bound.
 
     Raises:
         AgentDefinitionError: A number outside its range.
@@ -74,12 +76,14 @@ class AgentExecutionLimits:
     max_total_tokens: int | None = None
     max_parallel_tools: int = 8
     max_output_repairs: int = 2
+    max_cost: float | None = None
 
     def __post_init__(self) -> None:
         where = "AgentExecutionLimits"
         require_positive(
             self.timeout_seconds, f"{where}.timeout_seconds", error=AgentDefinitionError
         )
+        require_positive(self.max_cost, f"{where}.max_cost", error=AgentDefinitionError)
         counts = (
             ("max_steps", self.max_steps, 1, False),
             ("max_tool_calls", self.max_tool_calls, 1, True),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from spakky.agent.checks import require_text
+from spakky.agent.checks import require_not_negative, require_text
 from spakky.agent.contracts.construction import require_count, store_objects, store_tuples
 from spakky.agent.contracts.model_guard import ModelOutputGuard, plan_output_guard
 from spakky.agent.contracts.model_message import ModelToolCall
@@ -24,6 +24,7 @@ class ModelUsage:
         total_tokens: Both together as the provider counts them.
         cached_input_tokens: The part of the input that came from the provider's cache.
         reasoning_tokens: The part of the output that was reasoning.
+        cost: What the provider charged, in a unit of its own; zero or more. None when it does not tell.
 
     Raises:
         AgentValueError: A number is negative or not whole.
@@ -34,6 +35,7 @@ class ModelUsage:
     total_tokens: int | None = None
     cached_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cost: float | None = None
 
     def __post_init__(self) -> None:
         require_count(self.input_tokens, "ModelUsage.input_tokens")
@@ -41,6 +43,7 @@ class ModelUsage:
         require_count(self.total_tokens, "ModelUsage.total_tokens")
         require_count(self.cached_input_tokens, "ModelUsage.cached_input_tokens")
         require_count(self.reasoning_tokens, "ModelUsage.reasoning_tokens")
+        require_not_negative(self.cost, "ModelUsage.cost")
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def _show_keys(keys: Iterator[str] | Sequence[str] | Mapping[str, object]) -> st
 
 
 def foreign_decoder(name: str, validate: Callable[[object], object]) -> Decoder:
-    """Give the decoder of a class that validates by itself.
+    """Give the decoder of a class that validates by itself; how strictly is the class's choice.
 
     Args:
         name: The class's name, for messages.

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from spakky.agent.checks import require_optional_text, require_text
+from spakky.agent.contracts.delegation import (
+    DelegationBudget,
+    DelegationExpectedOutput,
+    DelegationReturnPolicy,
+)
 from spakky.agent.contracts.tool_metadata import ToolApprovalRequirement
 from spakky.agent.error import AgentDefinitionError
 
@@ -21,6 +26,11 @@ class AgentTeammate:
         card_url: The http or https URL of a remote agent's card, without credentials.
         description: What it is good at, in words for the parent's model.
         approval: Whether a person must approve that a task is handed to it.
+        budget: What it may spend on one task; it never exceeds what is left to the parent either.
+        allowed_capabilities: Schema names of the tools that it may use for the parent; empty allows all of its own.
+        constraints: What it must keep to, in words.
+        expected_output: What the parent wants back.
+        return_policy: What of its work comes back to the parent's model.
 
     Raises:
         AgentDefinitionError: A blank name or description, a name without any letter or digit that a
@@ -33,8 +43,15 @@ class AgentTeammate:
     card_url: str | None = None
     description: str | None = None
     approval: ToolApprovalRequirement = ToolApprovalRequirement.DERIVED
+    budget: DelegationBudget = DelegationBudget()  # noqa: RUF009 - frozen
+    allowed_capabilities: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    expected_output: DelegationExpectedOutput = DelegationExpectedOutput()  # noqa: RUF009 - frozen
+    return_policy: DelegationReturnPolicy = DelegationReturnPolicy.SUMMARY_AND_EVIDENCE
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed_capabilities", tuple(self.allowed_capabilities))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
         schema_token(self.name)
         where = f"AgentTeammate {self.name!r}"
         if (self.pod is None) == (self.card_url is None):

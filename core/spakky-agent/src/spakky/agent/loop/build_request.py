@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from spakky.agent.compaction.summarize import SummarizeOldTurnsCompactionStrategy
 from spakky.agent.contracts.context import ContextManifest, ContextPack
 from spakky.agent.contracts.context_build import estimate_tokens
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
@@ -17,7 +18,7 @@ from spakky.agent.declare.catalog import AgentToolCatalog
 from spakky.agent.declare.schema_walk import is_strict_schema
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.progress import Progress
-from spakky.agent.ports.compaction import AgentCompactionPolicy
+from spakky.agent.ports.compaction import AgentCompactionPolicy, ICompactionStrategy
 from spakky.agent.rules.history import repair_history
 
 
@@ -73,8 +74,15 @@ async def compact_history(
     if not needs_compaction(policy, history, usage, capability):
         return history
     for strategy in policy.strategies:
-        history = await strategy.compact(history, usage, capability)
+        history = await _with_model(strategy, kit).compact(history, usage, capability)
     return repair_history(history)
+
+
+def _with_model(strategy: ICompactionStrategy, kit: RunKit) -> ICompactionStrategy:
+    """Give a summary that was declared without a model the one of the run: a decorator runs before there is any."""
+    if isinstance(strategy, SummarizeOldTurnsCompactionStrategy) and strategy.model is None:
+        return strategy.with_model(kit.model)
+    return strategy
 
 
 def needs_compaction(

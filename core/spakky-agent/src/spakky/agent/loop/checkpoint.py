@@ -37,6 +37,7 @@ from spakky.agent.loop.progress import (
     Progress,
 )
 from spakky.agent.rules.lifecycle import Standing, Trigger
+from spakky.agent.rules.limits import read_spent
 
 SCHEMA_VERSION: Final = 1
 
@@ -53,6 +54,7 @@ def dump_checkpoint(progress: Progress) -> JsonObject:
             "tool_calls": progress.tool_calls,
             "usage": _dump_usage(progress.usage),
             "last_usage": _dump_usage(progress.last_usage),
+            "delegated": progress.delegated.to_json(),
             "repairs": progress.repairs,
             "answer": _dump_answer(progress.answer),
             "cancel": _dump_cancel(progress.cancel),
@@ -158,6 +160,7 @@ def _load(
         tool_calls=stored.number("tool_calls"),
         usage=_load_usage(stored.optional_object("usage")),
         last_usage=_load_usage(stored.optional_object("last_usage")),
+        delegated=read_spent(stored.optional_object("delegated")),
         repairs=stored.number("repairs"),
         answer=answer,
         cancel=cancel,
@@ -235,15 +238,20 @@ def _dump_usage(usage: ModelUsage) -> JsonObject:
         usage.cached_input_tokens,
         usage.reasoning_tokens,
     )
-    return {
+    known: dict[str, JsonValue] = {
         name: value for name, value in zip(_USAGE_FIELDS, values, strict=True) if value is not None
     }
+    if usage.cost is not None:
+        known["cost"] = usage.cost
+    return known
 
 
 def _load_usage(stored: JsonObject | None) -> ModelUsage:
     reader = _Reader(stored or EMPTY_OBJECT)
     known = stored or EMPTY_OBJECT
-    return ModelUsage(*(reader.number(name) if name in known else None for name in _USAGE_FIELDS))
+    counts = {name: reader.number(name) for name in _USAGE_FIELDS if name in known}
+    cost = known.get("cost")
+    return ModelUsage(**counts, cost=cost if isinstance(cost, int | float) else None)
 
 
 def _dump_answer(answer: FinalAnswer | None) -> JsonValue:

@@ -41,6 +41,7 @@ from spakky.agent.loop.steps import (
     Step,
 )
 from spakky.agent.rules.lifecycle import Trigger, decide_move
+from spakky.agent.rules.limits import find_reached
 
 type Decider = Callable[[Progress, AgentExecutionSpec], Step | None]
 
@@ -124,14 +125,8 @@ def _poll(progress: Progress, _spec: AgentExecutionSpec) -> Step:
 
 
 def _ask(progress: Progress, spec: AgentExecutionSpec) -> Step:
-    limits = spec.limits
-    if not progress.asking and progress.step >= limits.max_steps:
-        return _limit("max_steps", limits.max_steps, "model calls")
-    used = progress.usage.total_tokens or 0
-    if limits.max_total_tokens is not None and used > limits.max_total_tokens:
-        return _limit("max_total_tokens", limits.max_total_tokens, "tokens")
-    # A turn that holds nothing but mistakes is answered without passing through CALLING.
-    return _tool_call_limit(progress, spec) or AskModel()
+    reached = None if progress.asking else find_reached(spec.limits, progress.spent)
+    return AskModel() if reached is None else _limit(*reached)
 
 
 def _call(progress: Progress, spec: AgentExecutionSpec) -> Step:
@@ -149,9 +144,9 @@ def _call(progress: Progress, spec: AgentExecutionSpec) -> Step:
 
 def _tool_call_limit(progress: Progress, spec: AgentExecutionSpec) -> Settle | None:
     bound = spec.limits.max_tool_calls
-    if bound is None or progress.tool_calls <= bound:
+    if bound is None or progress.spent.tool_calls <= bound:
         return None
-    return _limit("max_tool_calls", bound, "tool calls")
+    return _limit("max_tool_calls", f"{bound} tool calls")
 
 
 def _pause(progress: Progress) -> Paused:
@@ -170,8 +165,10 @@ def _pause(progress: Progress) -> Paused:
     return Paused(trigger, reason or AgentStateReason.APPROVAL_REQUIRED, " ".join(prompts[:1]))
 
 
-def _limit(name: str, bound: int, what: str) -> Settle:
-    message = f"The run reached its limit of {bound} {what}; raise AgentExecutionLimits.{name} if it needs more."
+def _limit(name: str, bound: str) -> Settle:
+    message = (
+        f"The run reached its limit of {bound}; raise AgentExecutionLimits.{name} if it needs more."
+    )
     return Settle(Failed(Trigger.FAIL, f"agent.limit.{name}", message))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from spakky.agent.contracts.approval import (
     AgentApprovalBoundaryKind,
@@ -32,8 +32,9 @@ from spakky.agent.loop.frames import ChildShown, Frame
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import AuthNeeded, CallPaused, CallReturned, Outcome
 from spakky.agent.loop.plan_calls import shown_result
-from spakky.agent.loop.progress import CallStage, CallState
+from spakky.agent.loop.progress import CallStage, CallState, Progress
 from spakky.agent.loop.tool_result import failed, render_result
+from spakky.agent.rules.limits import NOTHING_SPENT, Spent, read_spent
 
 ANCESTORS_KEY = "spakky.ancestors"
 """Run metadata: the names of the agents above a delegated run, so that no agent delegates to itself in a circle."""
@@ -42,7 +43,9 @@ MAX_DEPTH = 8
 """How deep delegations may nest."""
 
 
-async def run_delegate(kit: RunKit, call: CallState) -> AsyncGenerator[Frame | Outcome, None]:
+async def run_delegate(
+    kit: RunKit, progress: Progress, call: CallState
+) -> AsyncGenerator[Frame | Outcome, None]:
     """Run a delegate call; a local child's events come as they happen, the call's result comes last."""
     teammate = next((mate for mate in kit.spec.teammates if mate.name == call.delegate), None)
     if teammate is None:
@@ -50,7 +53,7 @@ async def run_delegate(kit: RunKit, call: CallState) -> AsyncGenerator[Frame | O
         return
     packet = packet_of(kit, call, teammate)
     runs = (
-        _run_local(kit, call, teammate)
+        _run_local(kit, progress, call, packet, teammate)
         if teammate.pod is not None
         else _run_remote(kit, call, packet)
     )
@@ -69,13 +72,15 @@ async def run_delegate(kit: RunKit, call: CallState) -> AsyncGenerator[Frame | O
         )
 
 
+@dataclass(frozen=True, slots=True)
 class _Reply:
     """What a teammate gave back: a text for the model and the output as JSON, or why there is none."""
 
-    def __init__(self, summary: str, output: JsonValue = None, *, failure: bool = False) -> None:
-        self.summary = summary
-        self.output = output
-        self.failure = failure
+    summary: str
+    output: JsonValue = None
+    failure: bool = False
+    spent: Spent = NOTHING_SPENT
+    evidence_refs: tuple[str, ...] = ()
 
 
 def packet_of(kit: RunKit, call: CallState, teammate: AgentTeammate) -> DelegationPacket:
@@ -95,22 +100,34 @@ def packet_of(kit: RunKit, call: CallState, teammate: AgentTeammate) -> Delegati
         ),
         task=task,
         context=DelegationContextSlice(summary=summary if isinstance(summary, str) else None),
+        constraints=teammate.constraints,
+        expected_output=teammate.expected_output,
+        budget=teammate.budget,
+        allowed_capabilities=teammate.allowed_capabilities,
+        return_policy=teammate.return_policy,
         metadata=FrozenObject({"conversation_id": kit.run_input.effective_conversation_id}),
     )
 
 
-def child_instruction(arguments: JsonObject) -> str:
-    """Give the instruction that a local child gets: the task and context first, where the model gave them."""
+def child_instruction(arguments: JsonObject, packet: DelegationPacket) -> str:
+    """Give the instruction of a local child: what the model asked, then what the parent's author declared."""
     parts = [str(arguments.get("instruction", ""))]
     if arguments.get("task"):
         parts.append(f"Task: {arguments['task']}")
     if arguments.get("context_summary"):
         parts.append(f"Context: {arguments['context_summary']}")
+    parts.extend(f"Constraint: {constraint}" for constraint in packet.constraints)
+    if packet.expected_output.description is not None:
+        parts.append(f"Expected output: {packet.expected_output.description}")
     return "\n\n".join(parts)
 
 
 async def _run_local(
-    kit: RunKit, call: CallState, teammate: AgentTeammate
+    kit: RunKit,
+    progress: Progress,
+    call: CallState,
+    packet: DelegationPacket,
+    teammate: AgentTeammate,
 ) -> AsyncGenerator[Frame | Outcome | _Reply | RunPausedEvent, None]:
     ancestors = _ancestors(kit)
     if len(ancestors) > MAX_DEPTH:
@@ -121,15 +138,23 @@ async def _run_local(
         return
     run_input = RunAgentInput(
         state_id=child_run_id(call),
-        instruction=child_instruction(call.call.arguments),
+        instruction=child_instruction(call.call.arguments, packet),
         conversation_id=f"{kit.run_input.effective_conversation_id}/{call.action_id}",
         parent_run_id=kit.run_id,
         resume=True,
         metadata=FrozenObject({ANCESTORS_KEY: [*ancestors]}),
     )
+    order = ChildOrder(
+        teammate.name,
+        run_input,
+        kit.spec.limits,
+        progress.spent,
+        packet.budget,
+        packet.allowed_capabilities,
+    )
     last: AgentEvent | None = None
     # A child that was started before goes on where it was; a new one starts, since its id is not known yet.
-    async with aclosing(kit.open_child(ChildOrder(teammate.name, run_input))) as events:
+    async with aclosing(kit.open_child(order)) as events:
         async for event in events:
             last = event
             yield ChildShown(event)
@@ -174,18 +199,22 @@ def _ancestors(kit: RunKit) -> tuple[str, ...]:
 
 
 def _reply_of(name: str, last: AgentEvent | None) -> _Reply:
+    spent = (
+        read_spent(last.metadata.get("spent"))
+        if isinstance(last, RunFinishedEvent)
+        else NOTHING_SPENT
+    )
     match last:
         case RunFinishedEvent(status=AgentStatus.COMPLETED) if last.error is None:
-            return _Reply(_text_of(last.result), last.result)
+            return _Reply(_text_of(last.result), last.result, spent=spent)
         case RunFinishedEvent(status=AgentStatus.CANCELLED):
-            return _Reply(f"{name} was cancelled.", failure=True)
+            return _Reply(f"{name} was cancelled.", failure=True, spent=spent)
         case RunFinishedEvent():
             why = (last.error or {}).get("message", "it gave no reason")
-            return _Reply(f"{name} failed: {why}", failure=True)
+            return _Reply(f"{name} failed: {why}", failure=True, spent=spent)
         case RunPausedEvent():
-            return _Reply(
-                f"{name} waits for a person and has not finished: {last.prompt}", failure=True
-            )
+            waits = f"{name} waits for a person and has not finished: {last.prompt}"
+            return _Reply(waits, failure=True)
         case _:
             return _Reply(f"{name} ended without a result.", failure=True)
 
@@ -209,7 +238,8 @@ async def _run_remote(
         async for item in items:
             match item.payload:
                 case DelegationResult() as result:
-                    final = _Reply(result.summary, _allowed(packet, result))
+                    refs = result.evidence_refs
+                    final = _Reply(result.summary, result.output, evidence_refs=refs)
                 case Error() as error if item.kind is AgentYieldKind.ERROR:
                     final = _Reply(f"{call.delegate} failed: {error.message}", failure=True)
                 case _:
@@ -217,9 +247,17 @@ async def _run_remote(
     yield final or _Reply(f"{call.delegate} ended without a result.", failure=True)
 
 
-def _allowed(packet: DelegationPacket, result: DelegationResult) -> JsonValue:
-    keeps = packet.return_policy is DelegationReturnPolicy.FINAL_OUTPUT
-    return result.output if keeps else None
+def _content(packet: DelegationPacket, reply: _Reply) -> JsonValue:
+    """Give what the parent's model reads, as the return policy has it."""
+    match packet.return_policy:
+        case DelegationReturnPolicy.FINAL_OUTPUT:
+            return reply.summary if reply.output is None else reply.output
+        case DelegationReturnPolicy.EVIDENCE_REFS:
+            return list(reply.evidence_refs)
+        case DelegationReturnPolicy.SUMMARY_AND_EVIDENCE if reply.evidence_refs:
+            return {"summary": reply.summary, "evidence_refs": list(reply.evidence_refs)}
+        case _:
+            return reply.summary or reply.output
 
 
 def _returned(
@@ -227,8 +265,8 @@ def _returned(
 ) -> CallReturned:
     tool = kit.find_tool(call.call.name)
     if reply.failure:
-        return failed(call, tool, reply.summary)
-    content: JsonValue = reply.summary or reply.output
+        return replace(failed(call, tool, reply.summary), spent=reply.spent)
+    content = _content(packet, reply)
     message = render_result(call, content)
     done = replace(call, stage=CallStage.DONE)
     result = DelegationResult(
@@ -237,7 +275,9 @@ def _returned(
         target=packet.target,
         summary=reply.summary or "The teammate finished.",
         output=reply.output,
+        evidence_refs=reply.evidence_refs,
     )
     evidence = result.to_parent_evidence(evidence_id=result.id, parent_agent_state_id=kit.run_id)
     candidate = AgentEvidenceCandidate(evidence.kind, evidence.payload, evidence.summary)
-    return CallReturned(done, message, shown_result(done, message, content, tool), candidate)
+    shown = shown_result(done, message, content, tool)
+    return CallReturned(done, message, shown, candidate, reply.spent)

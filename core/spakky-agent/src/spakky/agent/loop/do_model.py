@@ -50,7 +50,7 @@ async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | O
     except Tripped:
         outcome = None
     except Exception as error:  # noqa: BLE001 - whatever a backend raises ends the call, typed
-        outcome = _broke(error)
+        outcome = _broke(error, asked=stream.was_opened)
     finally:
         # A cancelled run closes its stream as a cleanup, once the cancellation is on disk.
         if kit.gate.stopped is None:
@@ -103,9 +103,11 @@ class _OpenStream:
     def __init__(self, action_id: str) -> None:
         self._action_id = action_id
         self._events: AsyncIterator[ModelStreamEvent] | None = None
+        self.was_opened = False
 
     def open(self, kit: RunKit, request: ModelRequest) -> Callable[[], Awaitable[ModelStreamEvent]]:
         """Start the stream and give what reads its next event."""
+        self.was_opened = True
         self._events = kit.model.stream(request)
         return self._events.__anext__
 
@@ -166,7 +168,7 @@ def final_text(kit: RunKit, outcome: Outcome) -> Iterator[Frame]:
         yield TextShown(answer.message_id, answer.text)
 
 
-def _broke(error: Exception) -> Outcome:
+def _broke(error: Exception, *, asked: bool) -> Outcome:
     match error:
         case AgentAuthRequiredError():
             return AuthNeeded(error.provider, error.prompt)
@@ -174,6 +176,9 @@ def _broke(error: Exception) -> Outcome:
             return ModelBroke(error.error_code, str(error), error.retryable)
         case AbstractSpakkyAgentError():
             return ModelBroke(error.code, str(error))
-        case _:
+        case _ if asked:
             message = f"The model adapter raised {type(error).__name__}; see its log."
             return ModelBroke("agent.model.failed", message)
+        case _:
+            message = f"{type(error).__name__} was raised while the model request was prepared; look into the context provider, the context handler and the compaction strategies."
+            return ModelBroke("agent.request.failed", message)

@@ -22,6 +22,7 @@ from spakky.agent.error import (
     AgentToolDispatchError,
     AgentToolError,
 )
+from spakky.agent.guards.redact import redact_text
 from spakky.agent.loop.do_delegate import run_delegate
 from spakky.agent.loop.frames import Frame
 from spakky.agent.loop.gate import Tripped
@@ -29,6 +30,7 @@ from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import AuthNeeded, CallBroke, Outcome
 from spakky.agent.loop.plan_calls import mistake_of
 from spakky.agent.loop.progress import CallState, Progress
+from spakky.agent.loop.secret_refs import resolve_secrets
 from spakky.agent.loop.steps import RunCalls
 from spakky.agent.loop.stopping import stop_with_cleanup
 from spakky.agent.loop.tool_result import clean_failure, failed, returned
@@ -47,7 +49,8 @@ async def run_calls(
     """
     items: asyncio.Queue[Item] = asyncio.Queue()
     tasks = {
-        call.action_id: asyncio.create_task(_run_into(kit, call, items)) for call in step.batch
+        call.action_id: asyncio.create_task(_run_into(kit, progress, call, items))
+        for call in step.batch
     }
     endings: list[Outcome] = []
     stopped = False
@@ -77,12 +80,14 @@ async def run_calls(
         await _cancel_all(list(tasks.values()))
 
 
-async def _run_into(kit: RunKit, call: CallState, items: "asyncio.Queue[Item]") -> None:
+async def _run_into(
+    kit: RunKit, progress: Progress, call: CallState, items: "asyncio.Queue[Item]"
+) -> None:
     try:
         if call.delegate is None:
             items.put_nowait(await run_call(kit, call))
             return
-        async with aclosing(run_delegate(kit, call)) as child:
+        async with aclosing(run_delegate(kit, progress, call)) as child:
             async for item in child:
                 items.put_nowait(item)
     except asyncio.CancelledError:
@@ -105,17 +110,19 @@ async def run_call(kit: RunKit, call: CallState) -> Outcome:
         target=kit.target_for(tool), catalog=kit.catalog, runtime_context=_context(kit, call)
     )
     timeout = tool.metadata.timeout.seconds
+    secrets: tuple[str, ...] = ()
     timer = asyncio.timeout(timeout)
     try:
         async with timer:
-            result = await dispatcher.dispatch(call.call)
+            ready, secrets = await resolve_secrets(kit, tool, call)
+            result = await dispatcher.dispatch(ready)
         return returned(call, tool, encode_value(result))
     except AgentAuthRequiredError as error:
         return AuthNeeded(error.provider, error.prompt, call)
     except (AgentToolBindingError, AgentToolDispatchError) as error:
         return mistake_of(call, str(error), tool)
     except AgentToolError as error:
-        return failed(call, tool, str(error))
+        return failed(call, tool, redact_text(str(error), secrets))
     except TimeoutError as error:
         if timer.expired():
             return _broke(
@@ -125,9 +132,9 @@ async def run_call(kit: RunKit, call: CallState) -> Outcome:
                 "agent.tool.timeout",
                 f"{tool.name} took longer than {timeout:g} seconds.",
             )
-        return _fault(kit, call, tool, error)
+        return _fault(kit, call, tool, error, secrets)
     except Exception as error:  # noqa: BLE001 - a fault of the tool's code is an outcome, typed
-        return _fault(kit, call, tool, error)
+        return _fault(kit, call, tool, error, secrets)
 
 
 def _context(kit: RunKit, call: CallState) -> AgentToolRuntimeContext:
@@ -140,9 +147,15 @@ def _context(kit: RunKit, call: CallState) -> AgentToolRuntimeContext:
     )
 
 
-def _fault(kit: RunKit, call: CallState, tool: AgentToolDescriptor, error: Exception) -> Outcome:
+def _fault(
+    kit: RunKit,
+    call: CallState,
+    tool: AgentToolDescriptor,
+    error: Exception,
+    secrets: tuple[str, ...],
+) -> Outcome:
     code = error.code if isinstance(error, AbstractSpakkyAgentError) else "agent.tool.failed"
-    text = clean_failure(call, tool, str(error))
+    text = redact_text(clean_failure(call, tool, str(error)), secrets)
     message = f"{tool.name} raised {type(error).__name__}{': ' + text if text else '.'}"
     return _broke(kit, call, tool, code, message)
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, override
+from typing import Literal, assert_never, override
 
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate, AgentEvidenceKind
 from spakky.agent.contracts.execution import StreamingExposureMode
@@ -154,6 +154,8 @@ class Exposure:
                 return WholeChannel(self._guarded("minimal"), shows=True)
             case StreamingExposureMode.NO_STREAM_UNTIL_FINAL_GUARDED:
                 return WholeChannel(self._guarded("minimal"), shows=False)
+            case _:
+                assert_never(self.mode)
 
     def _guarded(self, hold_back: HoldBack) -> TextChannel:
         if self.policy is None:

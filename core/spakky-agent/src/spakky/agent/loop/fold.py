@@ -211,24 +211,25 @@ def _auth_needed(progress: Progress, outcome: AuthNeeded, _spec: AgentExecutionS
 def add_usage(total: ModelUsage, more: ModelUsage) -> ModelUsage:
     """Add two usages field by field; what neither knows stays unknown."""
     return ModelUsage(
-        *(
-            None if old is None and new is None else (old or 0) + (new or 0)
-            for old, new in zip(_usage_fields(total), _usage_fields(more), strict=True)
-        )
+        input_tokens=_add(total.input_tokens, more.input_tokens),
+        output_tokens=_add(total.output_tokens, more.output_tokens),
+        total_tokens=_add(_total(total), _total(more)),
+        cached_input_tokens=_add(total.cached_input_tokens, more.cached_input_tokens),
+        reasoning_tokens=_add(total.reasoning_tokens, more.reasoning_tokens),
+        cost=_add(total.cost, more.cost),
     )
 
 
-def _usage_fields(usage: ModelUsage) -> tuple[int | None, ...]:
-    total = usage.total_tokens
-    if total is None and (usage.input_tokens is not None or usage.output_tokens is not None):
-        total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-    return (
-        usage.input_tokens,
-        usage.output_tokens,
-        total,
-        usage.cached_input_tokens,
-        usage.reasoning_tokens,
-    )
+def _add[N: (int, float)](old: N | None, new: N | None) -> N | None:
+    if old is None or new is None:
+        return new if old is None else old
+    return old + new
+
+
+def _total(usage: ModelUsage) -> int | None:
+    if usage.total_tokens is not None:
+        return usage.total_tokens
+    return _add(usage.input_tokens, usage.output_tokens)
 
 
 # ---------------------------------------------------------------- calls and people
@@ -236,7 +237,9 @@ def _usage_fields(usage: ModelUsage) -> tuple[int | None, ...]:
 
 def _returned(progress: Progress, outcome: CallReturned, _spec: AgentExecutionSpec) -> Progress:
     progress = replace(
-        with_call(progress, outcome.call), transcript=(*progress.transcript, outcome.message)
+        with_call(progress, outcome.call),
+        transcript=(*progress.transcript, outcome.message),
+        delegated=progress.delegated.plus(outcome.spent),
     )
     if progress.phase is Phase.SETTLING:
         return progress

@@ -145,6 +145,7 @@ class RunCompleted:
     output: object
     stored: JsonValue
     metadata: JsonObject
+    spent: JsonObject = EMPTY_OBJECT
 
 
 @dataclass(slots=True, eq=False)
@@ -155,6 +156,7 @@ class RunFailed:
     message: str
     retryable: bool = False
     status: AgentStatus = AgentStatus.FAILED
+    spent: JsonObject = EMPTY_OBJECT
 
 
 @dataclass(slots=True, eq=False)
@@ -163,6 +165,7 @@ class RunCancelled:
 
     reason: str | None
     requested_by: str | None
+    spent: JsonObject = EMPTY_OBJECT
 
 
 type Frame = (

@@ -42,7 +42,6 @@ class Gate:
         self.stopped = Stopped(reason, order)
         if self._task is not None and not self._cancelled:
             self._cancelled = True
-            self._base = self._task.cancelling()
             self._task.cancel()
 
     def close(self) -> None:
@@ -62,27 +61,27 @@ class Gate:
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()
             raise Tripped
-        task = asyncio.current_task()
-        self._task = task
+        self._task = task = asyncio.current_task()
+        if task is not None:
+            self._base = task.cancelling()
         try:
             result = await awaitable
         except (asyncio.CancelledError, Exception):
             # What was awaited may answer our cancellation with an error of its own, or end its stream.
-            if self._take_back(task):
-                raise Tripped from None
+            self._take_back(task)
             raise
         finally:
             self._task = None
-        if self._cancelled and not self._take_back(task):
-            # What was awaited swallowed the cancellation that somebody else asked for too.
-            raise asyncio.CancelledError
+        self._take_back(task)
         if self.stopped is not None:
             raise Tripped
         return result
 
-    def _take_back(self, task: "asyncio.Task[object] | None") -> bool:
-        """Take our own cancellation back; False when there is none, or somebody else cancelled the task as well."""
+    def _take_back(self, task: "asyncio.Task[object] | None") -> None:
+        """Take our own cancellation back, where there is one, and say by the error whether it was the only one."""
         if not self._cancelled or task is None:
-            return False
+            return
         self._cancelled = False
-        return task.uncancel() <= self._base
+        if task.uncancel() <= self._base:
+            raise Tripped from None
+        raise asyncio.CancelledError from None

@@ -19,6 +19,7 @@ from spakky.agent.loop.plan_calls import CallPlanner
 from spakky.agent.ports.context_handler import IAgentContextHandler, IAgentContextProvider
 from spakky.agent.ports.delegate import IAgentDelegate
 from spakky.agent.ports.model import IAgentModel
+from spakky.agent.ports.secrets import ISecretResolver
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class RunKit:
         delegate: Runs remote teammates; None when none was injected.
         context_provider: Gives context packs; None when none was injected.
         context_handler: Chooses context optimisations; None when none was injected.
+        secrets: Resolves references to secrets; None when none was injected.
         cleanups: What came of stopping what ran, when the run is cancelled.
     """
 
@@ -65,6 +67,7 @@ class RunKit:
     delegate: IAgentDelegate | None = None
     context_provider: IAgentContextProvider | None = None
     context_handler: IAgentContextHandler | None = None
+    secrets: ISecretResolver | None = None
     cleanups: list[AgentCancellationCleanupResult] = field(default_factory=list)
 
     @property

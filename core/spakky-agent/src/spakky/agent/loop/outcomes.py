@@ -17,6 +17,7 @@ from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.json_value import JsonValue
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.progress import CallState, CancelOrder, Ending, FinalAnswer, Progress
+from spakky.agent.rules.limits import NOTHING_SPENT, Spent
 
 
 class StopReason(StrEnum):
@@ -162,6 +163,7 @@ class CallReturned(Outcome):
         message: The TOOL message.
         shown: What both streams show.
         evidence: The captured result, when its tool asks for capture.
+        spent: What a delegate spent on it.
     """
 
     always_commits: ClassVar[bool] = True
@@ -170,6 +172,7 @@ class CallReturned(Outcome):
     message: ModelMessage
     shown: CallFinished
     evidence: AgentEvidenceCandidate | None = None
+    spent: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Plans the tool calls of one answer: names and binds each, replaces secrets, and finds those that need consent. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -9,8 +9,8 @@ from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.declare.catalog import AgentToolCatalog, AgentToolDescriptor
 from spakky.agent.error import AgentToolBindingError, AgentToolDispatchError
 from spakky.agent.guards.exposure import EvidenceExposurePolicy
-from spakky.agent.guards.redact import redact_fields
-from spakky.agent.guards.sensitive import SecretField, SensitiveField
+from spakky.agent.guards.redact import redact_fields, sensitive_values
+from spakky.agent.guards.sensitive import SecretField, SensitiveField, SensitiveFieldDescriptor
 from spakky.agent.json_value import (
     EMPTY_OBJECT,
     JsonObject,
@@ -22,6 +22,7 @@ from spakky.agent.json_value import (
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.outcomes import CallReturned
 from spakky.agent.loop.progress import CallStage, CallState
+from spakky.agent.ports.secrets import SECRET_SCHEME
 from spakky.agent.rules.approval import needs_approval
 from spakky.agent.rules.history import answer_call
 
@@ -70,12 +71,14 @@ class CallPlanner:
         teammates: The teammate behind each delegate tool, by the tool's name.
         run_id: The run.
         durable: Whether the run can wait for a person.
+        resolves_secrets: Whether references to secrets are resolved when a tool is called.
     """
 
     catalog: AgentToolCatalog
     teammates: Mapping[str, str]
     run_id: str
     durable: bool
+    resolves_secrets: bool = False
 
     def plan(self, calls: Sequence[ModelToolCall], step: int) -> PlannedCalls:
         """Plan every call of an answer before any of them runs; each already has its final id."""
@@ -89,10 +92,14 @@ class CallPlanner:
             mistakes=tuple(mistake for _, _, mistake in planned if mistake is not None),
         )
 
-    @staticmethod
-    def is_storable(tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
+    def is_storable(self, tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
         """Say whether arguments hold no raw secret."""
-        return without_secrets(tool, arguments) == arguments
+        return self._stored(tool, arguments) == arguments
+
+    def _stored(self, tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
+        if self.resolves_secrets and holds_only_references(tool, arguments):
+            return arguments
+        return without_secrets(tool, arguments)
 
     def _plan(
         self, call: ModelToolCall, action_id: str
@@ -102,9 +109,9 @@ class CallPlanner:
         except AgentToolDispatchError as error:
             unknown = _unknown_state(call, action_id)
             return call, unknown, mistake_of(unknown, str(error))
-        stored = replace(call, arguments=without_secrets(tool, call.arguments))
+        stored = replace(call, arguments=self._stored(tool, call.arguments))
         storable = stored.arguments == call.arguments
-        problem = next(_problems(call, tool, storable=storable, durable=self.durable), None)
+        problem = _problem_of(call, tool, storable=storable, durable=self.durable)
         gated = needs_approval(tool.metadata)
         state = CallState(
             action_id,
@@ -135,22 +142,22 @@ def _unknown_state(call: ModelToolCall, action_id: str) -> CallState:
     return CallState(action_id, call, digest, CallStage.DONE, Idempotency.UNKNOWN)
 
 
-def _problems(
+def _problem_of(
     call: ModelToolCall, tool: AgentToolDescriptor, *, storable: bool, durable: bool
-) -> Iterator[str]:
+) -> str | None:
     if call.arguments_error is not None:
-        yield f"The arguments of {call.name} cannot be read: {call.arguments_error}"
-        return
+        return f"The arguments of {call.name} cannot be read: {call.arguments_error}"
     try:
         tool.bind_invocation(call.arguments)
     except AgentToolBindingError as error:
-        yield str(error)
-        return
-    if needs_approval(tool.metadata):
-        if not durable:
-            yield f"{call.name} needs a person's approval, which this agent has no way to ask for; do without it."
-        elif not storable:
-            yield f"{call.name} needs a person's approval, and a call with a raw secret cannot wait for one; use a reference to the secret."
+        return str(error)
+    if not needs_approval(tool.metadata):
+        return None
+    if not durable:
+        return f"{call.name} needs a person's approval, which this agent has no way to ask for; do without it."
+    if not storable:
+        return f"{call.name} needs a person's approval, and a call with a raw secret cannot wait for one; use a reference to the secret."
+    return None
 
 
 def mistake_of(
@@ -187,15 +194,23 @@ def shown_arguments(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObj
 
 def without_secrets(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
     """Replace every raw secret; personal data stay, since the run needs them to go on."""
-    fields = [
-        field
-        for field in tool.schema.input_sensitive_fields
-        if isinstance(field.field, SecretField)
-    ]
+    fields = secret_fields(tool)
     if not fields:
         return arguments
     guarded = redact_fields(arguments, fields, may_be_stored)
     return guarded if isinstance(guarded, dict) else EMPTY_OBJECT
+
+
+def secret_fields(tool: AgentToolDescriptor) -> tuple[SensitiveFieldDescriptor, ...]:
+    """Give the descriptors of the arguments that hold secrets."""
+    known = tool.schema.input_sensitive_fields
+    return tuple(field for field in known if isinstance(field.field, SecretField))
+
+
+def holds_only_references(tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
+    """Say whether every secret among the arguments is named and not given."""
+    values = sensitive_values(arguments, secret_fields(tool))
+    return all(value.startswith(SECRET_SCHEME) for value in values)
 
 
 def may_be_stored(field: SensitiveField | SecretField) -> bool:

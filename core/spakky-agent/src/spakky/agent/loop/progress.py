@@ -14,6 +14,7 @@ from spakky.agent.contracts.state import AgentStateReason
 from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.json_value import EMPTY_OBJECT, JsonObject, JsonValue
 from spakky.agent.rules.lifecycle import CREATED, Standing, Trigger
+from spakky.agent.rules.limits import NOTHING_SPENT, Spent, spent_of
 
 _ASKING = frozenset({Trigger.ASK_APPROVAL, Trigger.ASK_RECOVERY, Trigger.DEFER})
 
@@ -164,6 +165,7 @@ class Progress:
         tool_calls: Tool calls counted so far, mistakes of the model included.
         usage: Tokens used so far by all model calls.
         last_usage: Tokens used by the last model call.
+        delegated: What the delegates of the run have spent.
         repairs: Repair turns spent on the structured output.
         answer: An answer that ends the run unless a message comes in.
         cancel: The order that is being carried out.
@@ -184,6 +186,7 @@ class Progress:
     tool_calls: int = 0
     usage: ModelUsage = ModelUsage()  # noqa: RUF009 - frozen
     last_usage: ModelUsage = ModelUsage()  # noqa: RUF009 - frozen
+    delegated: Spent = NOTHING_SPENT
     repairs: int = 0
     answer: FinalAnswer | None = None
     cancel: CancelOrder | None = None
@@ -206,6 +209,11 @@ class Progress:
     def message_id(self) -> str:
         """The id of the message that the current model call writes."""
         return f"{self.run_id}/message/{self.step}"
+
+    @property
+    def spent(self) -> Spent:
+        """What the run has spent, its delegates included."""
+        return spent_of(self.step, self.tool_calls, self.usage).plus(self.delegated)
 
     @property
     def called(self) -> tuple[str, ...]:

@@ -85,6 +85,7 @@ def asks_of(calls: tuple[CallState, ...]) -> Iterator[Frame]:
 
 
 def _ending(before: Progress, outcome: Settled, after: Progress) -> Iterator[Frame]:
+    spent = after.spent.to_json()
     match outcome.ending:
         case Completed(answer):
             output, stored = outcome.output, outcome.stored
@@ -92,16 +93,16 @@ def _ending(before: Progress, outcome: Settled, after: Progress) -> Iterator[Fra
                 output = _summary(after, answer.text)
                 stored = _summary_json(output)
             metadata = FrozenObject({**answer.metadata, "message_id": answer.message_id})
-            yield RunCompleted(output, stored, metadata)
+            yield RunCompleted(output, stored, metadata, spent)
         case Paused():
             yield _pause(outcome.ending, before.waiting if outcome.ending.asks_people else ())
         case Failed(_, code, message, retryable):
-            yield RunFailed(code, message, retryable)
+            yield RunFailed(code, message, retryable, spent=spent)
         case Cancelled(order, None):
-            yield RunCancelled(order.reason, order.requested_by)
+            yield RunCancelled(order.reason, order.requested_by, spent)
         case Cancelled(_, failed_cleanup):
             message = f"The run was cancelled, but this could not be cleaned up: {failed_cleanup}."
-            yield RunFailed("agent.cancellation.cleanup_failed", message)
+            yield RunFailed("agent.cancellation.cleanup_failed", message, spent=spent)
         case Abandoned(code, message):
             yield RunFailed(code, message, retryable=True, status=after.standing.status)
         case _:

@@ -5,6 +5,7 @@ Pure: a descriptor goes in and a plan comes out; a signal goes in and an outcome
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from spakky.agent.contracts.approval import (
     AgentApprovalDecisionOutcome,
@@ -44,6 +45,8 @@ def needs_approval(metadata: AgentToolMetadata) -> bool:
             return False
         case ToolApprovalRequirement.DERIVED:
             return metadata.requires_approval_candidate
+        case _:
+            assert_never(metadata.approval)
 
 
 def plan_agent_tool_approval(

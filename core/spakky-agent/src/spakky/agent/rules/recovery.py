@@ -1,6 +1,7 @@
 """What to do with a run after a restart, told by its state, its evidence and its pending signals alone. Pure."""
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from spakky.agent.contracts.boundary import (
     AgentActionBoundaryStage,
@@ -129,6 +130,8 @@ def _may_repeat(
             return resume is ToolResumeAction.RETRY
         case AgentActionKind.APPROVAL_WAIT:
             return _is_decided(boundary, evidence, signals)
+        case _:
+            assert_never(boundary.action_kind)
 
 
 def _is_decided(

@@ -22,6 +22,7 @@ from spakky.agent.contracts.events import (
 )
 from spakky.agent.contracts.json_form import to_json_value
 from spakky.agent.contracts.state import AgentStatus
+from spakky.agent.error import AgentValueError
 from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue
 from spakky.agent.loop.frames import (
     CallArgumentsShown,
@@ -103,7 +104,13 @@ def _evidence(frame: EvidenceShown, by: AgentEventAttribution) -> Events:
 
 
 def _hook(frame: HookShown, by: AgentEventAttribution) -> Events:
-    return (CustomEvent(by, frame.item.kind.value, to_json_value(frame.item.payload)),)
+    payload = frame.item.payload
+    try:
+        value = to_json_value(payload)
+    except AgentValueError:
+        # An author's hook may yield what it likes; what has no JSON form is told by its class.
+        value = {"type": type(payload).__name__}
+    return (CustomEvent(by, frame.item.kind.value, value),)
 
 
 def _child(frame: ChildShown, _by: AgentEventAttribution) -> Events:
@@ -132,7 +139,8 @@ def _paused(frame: RunPaused, by: AgentEventAttribution) -> Events:
 
 
 def _completed(frame: RunCompleted, by: AgentEventAttribution) -> Events:
-    return (RunFinishedEvent(by, metadata=frame.metadata, result=frame.stored),)
+    metadata: JsonObject = {**frame.metadata, "spent": frame.spent}
+    return (RunFinishedEvent(by, metadata=metadata, result=frame.stored),)
 
 
 def _failed(frame: RunFailed, by: AgentEventAttribution) -> Events:
@@ -142,7 +150,7 @@ def _failed(frame: RunFailed, by: AgentEventAttribution) -> Events:
         "retryable": frame.retryable,
     }
     if frame.status in ENDED:
-        return (RunFinishedEvent(by, error=error, status=frame.status),)
+        return (RunFinishedEvent(by, error, {"spent": frame.spent}, status=frame.status),)
     # This runner let go of a run that has not ended: the stream is over, the run is not.
     error["resumable"] = True
     return (RunFinishedEvent(by, error=error, status=AgentStatus.FAILED),)
@@ -155,7 +163,8 @@ def _cancelled(frame: RunCancelled, by: AgentEventAttribution) -> Events:
         "message": reason,
         "requested_by": frame.requested_by,
     }
-    return (RunFinishedEvent(by, error=error, status=AgentStatus.CANCELLED),)
+    metadata: JsonObject = {"spent": frame.spent}
+    return (RunFinishedEvent(by, error, metadata, status=AgentStatus.CANCELLED),)
 
 
 # Each function takes its own frame class, which a mapping cannot say.

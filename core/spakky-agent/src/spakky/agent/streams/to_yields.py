@@ -18,7 +18,7 @@ from spakky.agent.contracts.yields import (
     Token,
     Tool,
 )
-from spakky.agent.json_value import FrozenObject, JsonValue
+from spakky.agent.json_value import EMPTY_OBJECT, FrozenObject, JsonValue
 from spakky.agent.loop.frames import (
     ApprovalAsked,
     CallFinished,
@@ -32,6 +32,7 @@ from spakky.agent.loop.frames import (
     RunPaused,
     TextShown,
 )
+from spakky.agent.rules.lifecycle import ENDED
 
 type Item = AgentYield[object]
 type Items = tuple[Item, ...]
@@ -98,11 +99,14 @@ def _paused(frame: RunPaused, run_id: str) -> Items:
 
 
 def _completed(frame: RunCompleted, _run_id: str) -> Items:
-    return (AgentYield(AgentYieldKind.FINAL, Final(frame.output, frame.metadata)),)
+    metadata: dict[str, JsonValue] = {**frame.metadata, "spent": frame.spent}
+    return (AgentYield(AgentYieldKind.FINAL, Final(frame.output, metadata)),)
 
 
 def _failed(frame: RunFailed, _run_id: str) -> Items:
-    payload = Error(frame.code, frame.message, frame.retryable)
+    # This runner may have let go of a run that has not ended: the stream is over, the run is not.
+    marks = EMPTY_OBJECT if frame.status in ENDED else FrozenObject({"resumable": True})
+    payload = Error(frame.code, frame.message, frame.retryable, marks)
     return (AgentYield(AgentYieldKind.ERROR, payload),)
 
 

@@ -1,0 +1,46 @@
+"""Puts secrets in the place of the references that a model gave, for the one call that needs them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from spakky.agent.contracts.model_message import ModelToolCall
+from spakky.agent.declare.catalog import AgentToolDescriptor
+from spakky.agent.guards.redact import sensitive_values
+from spakky.agent.guards.sensitive import SecretRef
+from spakky.agent.json_value import FrozenObject, JsonValue
+from spakky.agent.loop.kit import RunKit
+from spakky.agent.loop.plan_calls import secret_fields
+from spakky.agent.loop.progress import CallState
+from spakky.agent.ports.secrets import SECRET_SCHEME
+
+
+async def resolve_secrets(
+    kit: RunKit, tool: AgentToolDescriptor, call: CallState
+) -> tuple[ModelToolCall, tuple[str, ...]]:
+    """Give the call with its secrets, and the secrets, so that whatever the tool says can be cleaned of them.
+
+    Raises:
+        AgentToolError: The resolver refuses a reference.
+    """
+    if kit.secrets is None:
+        return call.call, ()
+    values = sensitive_values(call.call.arguments, secret_fields(tool))
+    found: dict[str, str] = {}
+    for reference in values:
+        if reference.startswith(SECRET_SCHEME):
+            secret_id = reference.removeprefix(SECRET_SCHEME)
+            found[reference] = await kit.secrets.resolve(SecretRef(secret_id))
+    if not found:
+        return call.call, ()
+    arguments = {key: _replace(value, found) for key, value in call.call.arguments.items()}
+    return replace(call.call, arguments=FrozenObject(arguments)), tuple(found.values())
+
+
+def _replace(value: JsonValue, found: Mapping[str, str]) -> JsonValue:
+    if isinstance(value, str):
+        return found.get(value, value)
+    if isinstance(value, Mapping):
+        return {key: _replace(item, found) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replace(item, found) for item in value]
+    return value

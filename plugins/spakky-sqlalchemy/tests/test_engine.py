@@ -65,6 +65,18 @@ def test_the_engine_is_closed_when_its_loop_ends(settings: SqlalchemySettings) -
     assert pools[0].checkedin() == 0
 
 
+def test_an_engine_is_closed_in_order_also_when_nobody_holds_its_source(
+    settings: SqlalchemySettings,
+) -> None:
+    async def work() -> object:
+        engine = DatabaseEngines(settings).engine
+        gc.collect()
+        return await _ask(engine)
+
+    assert asyncio.run(work()) == 1
+    gc.collect()
+
+
 def test_cleanup_that_comes_after_the_engine_was_closed_still_reaches_the_database(
     settings: SqlalchemySettings,
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from spakky.agent.contracts.evidence import AgentEvidence, AgentEvidenceKind
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
@@ -200,3 +201,34 @@ async def test_eight_runs_from_an_empty_sqlite_file_meet_no_lock(
 
     async with asyncio.timeout(50):
         assert await asyncio.gather(*(run(number) for number in range(8))) == [10] * 8
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+async def test_a_commit_that_postgresql_undid_to_end_a_deadlock_is_sent_again(
+    engines: DatabaseEngines, ports: PortsUnderTest
+) -> None:
+    for name in ("a", "b"):
+        await ports.signals.append(_signal(name))
+
+    async def consume_both() -> None:
+        async with ports.unit_of_work.begin() as scope:
+            for name in ("a", "b"):
+                await scope.signals.mark_consumed(name)
+            await scope.states.save(RUN)
+
+    lock = text("SELECT 1 FROM spakky_agent_signals WHERE id = :name FOR UPDATE")
+    waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'")
+    async with engines.engine.connect() as connection, engines.engine.connect() as watcher:
+        # The other side notices the deadlock first, because this one does not look for it.
+        await connection.execute(text("SET LOCAL deadlock_timeout = '60s'"))
+        await connection.execute(lock, {"name": "b"})
+        commit = asyncio.create_task(consume_both())
+        async with asyncio.timeout(20):
+            while await watcher.scalar(waits) == 0:
+                await watcher.rollback()
+            await connection.execute(lock, {"name": "a"})
+        await connection.rollback()
+        async with asyncio.timeout(20):
+            await commit
+    assert not await ports.signals.list_pending("run")
+    assert (await ports.states.get("run")).version == 1

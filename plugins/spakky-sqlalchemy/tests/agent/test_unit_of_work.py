@@ -168,15 +168,15 @@ async def test_a_signal_that_was_removed_meanwhile_is_told(
 
 async def test_a_conflict_names_the_state_and_both_versions(ports: PortsUnderTest) -> None:
     await ports.states.save(RUN)
-    with pytest.raises(AgentStateConflictError, match="'run'.*version 0.*has version 1"):
+    with pytest.raises(AgentStateConflictError, match=r"'run'.*version 0.*has version 1"):
         await ports.states.save(RUN)
-    with pytest.raises(AgentStateConflictError, match="'other'.*version 3.*does not exist"):
+    with pytest.raises(AgentStateConflictError, match=r"'other'.*version 3.*does not exist"):
         await ports.states.save(replace(RUN, id="other", version=3))
 
 
 async def test_of_several_states_the_stale_one_is_named(ports: PortsUnderTest) -> None:
     await ports.states.save(RUN)
-    with pytest.raises(AgentStateConflictError) as caught:
+    with pytest.raises(AgentStateConflictError) as caught:  # noqa: PT012 - as above
         async with ports.unit_of_work.begin() as scope:
             await scope.states.save(replace(RUN, id="other"))
             await scope.states.save(RUN)

@@ -3,13 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any, override
 
+from spakky.plugins.sqlalchemy.error import UnstorableValueError
+from spakky.plugins.sqlalchemy.json_text import clean_text
 from sqlalchemy import JSON, DateTime, String, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
-
-from spakky.plugins.sqlalchemy.error import UnstorableValueError
-from spakky.plugins.sqlalchemy.json_text import clean_text
 
 _ISO_LENGTH = 32
 
@@ -83,9 +82,10 @@ def json_document() -> TypeEngine[Any]:
 
 
 def json_data() -> TypeEngine[Any]:
-    """Give the type of a JSON value to be queried: ``jsonb`` on PostgreSQL, which sorts the keys.
+    """Give the type of a JSON value to be queried: ``jsonb`` on PostgreSQL.
 
-    Otherwise like ``json_document``.
+    It sorts the keys, and writes a float that JSON spells with an exponent out as an integer, which
+    above 2**53 may not be equal to it any more. Otherwise like ``json_document``.
     """
     return JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 

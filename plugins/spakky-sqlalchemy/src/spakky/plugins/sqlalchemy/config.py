@@ -6,10 +6,10 @@ from typing import Self
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
 
 from spakky.plugins.sqlalchemy.error import DatabaseConfigurationError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
 ENV_PREFIX = "SPAKKY_SQLALCHEMY__"
 """The prefix of every environment variable of this package."""

@@ -14,6 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spakky.plugins.sqlalchemy.config import ENV_PREFIX, SqlalchemySettings
+from spakky.plugins.sqlalchemy.error import DatabaseConfigurationError
+from spakky.plugins.sqlalchemy.json_text import dump_json, load_json
+from spakky.plugins.sqlalchemy.sqlite_locks import SLICE_SECONDS, LockDeadline
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -21,11 +25,6 @@ from sqlalchemy.exc import DisconnectionError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
 from sqlalchemy.util import await_only
-
-from spakky.plugins.sqlalchemy.config import ENV_PREFIX, SqlalchemySettings
-from spakky.plugins.sqlalchemy.error import DatabaseConfigurationError
-from spakky.plugins.sqlalchemy.json_text import dump_json, load_json
-from spakky.plugins.sqlalchemy.sqlite_locks import SLICE_SECONDS, LockDeadline
 
 BEGIN_OPTION = "spakky_sqlite_begin"
 """Execution option: the word after BEGIN on SQLite, ``IMMEDIATE`` by default.
@@ -166,8 +165,12 @@ def _autocommitting(engine: AsyncEngine) -> AsyncEngine:
     return engine.execution_options(**{BEGIN_OPTION: None})
 
 
+_keepers: set[AsyncGenerator[None]] = set()
+"""Holds on to what closes engines, so that they are closed in order also when nobody else does."""
+
+
 class DatabaseEngines:
-    """Gives each event loop an engine of its own. Keep it for as long as its engines are used.
+    """Gives each event loop an engine of its own.
 
     Args:
         settings: Where the database is.
@@ -219,6 +222,7 @@ class DatabaseEngines:
         keeper = self._keep_until_loop_ends(loop)
         entry = _LoopEngine(engine, _autocommitting(engine), asyncio.Lock(), keeper)
         self._by_loop[loop] = entry
+        _keepers.add(keeper)
         # Started by hand, as this is no coroutine: the loop notes a generator when it starts.
         with suppress(StopIteration):
             entry.keeper.__anext__().send(None)
@@ -230,6 +234,7 @@ class DatabaseEngines:
         try:
             yield
         finally:
+            _keepers.discard(entry.keeper)
             old = entry.engine
             # Whatever else is still being cleaned up in this loop gets connections that it closes
             # itself, since nobody would close a pool any more.
@@ -243,4 +248,5 @@ class DatabaseEngines:
         """
         for loop in [loop for loop in list(self._by_loop) if loop.is_closed()]:
             entry = self._by_loop.pop(loop)
+            _keepers.discard(entry.keeper)
             entry.engine.sync_engine.dispose(close=False)

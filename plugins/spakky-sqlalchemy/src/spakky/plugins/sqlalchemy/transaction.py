@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from spakky.plugins.sqlalchemy.engine import DatabaseEngines
 from spakky.plugins.sqlalchemy.error import TransactionScopeError
+from sqlalchemy.ext.asyncio import AsyncSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,6 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
-from sqlalchemy import select
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.error import (
     AgentLeaseLostError,
     AgentPersistenceError,
@@ -26,6 +22,9 @@ from spakky.plugins.sqlalchemy.agent.write_set import WriteSet, conflict_message
 from spakky.plugins.sqlalchemy.engine import DatabaseEngines
 from spakky.plugins.sqlalchemy.settle import settle
 from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, override
 
-from sqlalchemy import Select, select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.contracts.evidence import AgentEvidence
 from spakky.agent.error import AgentRecordNotFoundError
 from spakky.agent.ports.repositories import IAgentEvidenceRepository
@@ -14,6 +11,8 @@ from spakky.plugins.sqlalchemy.agent.rows import evidence_to_row, row_to_evidenc
 from spakky.plugins.sqlalchemy.agent.tables import evidence as evidence_table
 from spakky.plugins.sqlalchemy.agent.times import now_utc
 from spakky.plugins.sqlalchemy.agent.write_sink import IWriteSink
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class SqlAgentEvidenceRepository(IAgentEvidenceRepository):

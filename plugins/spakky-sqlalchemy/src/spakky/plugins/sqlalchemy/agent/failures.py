@@ -8,11 +8,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from spakky.agent.error import AgentPersistenceError
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-
-from spakky.agent.error import AgentPersistenceError
 
 UPGRADE_HINT = (
     "run `await spakky.plugins.sqlalchemy.agent.migrate.upgrade(settings)`, or `alembic upgrade "

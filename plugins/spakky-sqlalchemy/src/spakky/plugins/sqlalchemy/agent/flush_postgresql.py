@@ -15,10 +15,6 @@ order of their own; each one that must come after the lease check or the numberi
 
 from functools import lru_cache
 
-from sqlalchemy import TextClause, text
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
 from spakky.plugins.sqlalchemy.agent.failures import sqlstate_of
@@ -26,6 +22,9 @@ from spakky.plugins.sqlalchemy.agent.rows import Row, RowValue
 from spakky.plugins.sqlalchemy.agent.write_set import WriteSet
 from spakky.plugins.sqlalchemy.column_types import to_iso
 from spakky.plugins.sqlalchemy.json_text import Json, dump_json
+from sqlalchemy import TextClause, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 _REFUSED = "SA001"
 _COLLISIONS = frozenset({"40001", "40P01"})
@@ -43,7 +42,7 @@ _STATE_COLUMNS = {
     "pending_signal_count": "bigint",
     "last_event_cursor": "text",
     "recovery_marker": "text",
-    "metadata": "jsonb",
+    "metadata": "json",
     "checkpoint": "json",
     "updated_at": "timestamptz",
 }
@@ -51,7 +50,7 @@ _SIGNAL_COLUMNS = {
     "id": "text",
     "state_id": "text",
     "kind": "text",
-    "payload": "jsonb",
+    "payload": "json",
     "created_at": "timestamptz",
     "consumed_at": "timestamptz",
 }
@@ -59,7 +58,7 @@ _EVIDENCE_COLUMNS = {
     "id": "text",
     "state_id": "text",
     "kind": "text",
-    "payload": "jsonb",
+    "payload": "json",
     "summary": "text",
     "digest": "text",
     "manifest_ref": "text",
@@ -71,23 +70,29 @@ _EVIDENCE_COLUMNS = {
 
 def _records(parameter: str, columns: dict[str, str]) -> str:
     """Give the source of rows; a JSON column comes as text, which is parsed where it is used."""
-    types = {"jsonb": "text", "json": "text"}
-    fields = ", ".join(f"{name} {types.get(kind, kind)}" for name, kind in columns.items())
+    fields = ", ".join(
+        f"{name} {'text' if kind == 'json' else kind}" for name, kind in columns.items()
+    )
     return f"json_to_recordset(CAST(:{parameter} AS json)) AS v ({fields})"
 
 
 def _values(columns: dict[str, str]) -> str:
     return ", ".join(
-        f"CAST(v.{name} AS {kind})" if kind.startswith("json") else f"v.{name}"
+        f"CAST(v.{name} AS json)" if kind == "json" else f"v.{name}"
         for name, kind in columns.items()
     )
 
 
-_LEASE = """lease AS MATERIALIZED (
-    SELECT fence FROM spakky_agent_runs
+# Every run that is written to is locked in one order, the one under the lease among them: else two
+# runners that write to each other's runs could each wait for the other.
+_LEASE = """locked AS MATERIALIZED (
+    SELECT state_id, owner, fence, expires_at FROM spakky_agent_runs
+    WHERE state_id = ANY (CAST(:locked_runs AS text[]))
+    ORDER BY state_id FOR NO KEY UPDATE),
+lease AS MATERIALIZED (
+    SELECT fence FROM locked
     WHERE state_id = :lease_state_id AND owner = :lease_owner AND fence = :lease_fence
-      AND expires_at > clock_timestamp()
-    FOR NO KEY UPDATE)"""
+      AND expires_at > clock_timestamp())"""
 _RUNS = f"""counted AS (
     INSERT INTO spakky_agent_runs AS r (state_id, messages_appended)
     SELECT v.state_id, v.messages
@@ -181,7 +186,9 @@ async def flush_to_postgresql(
     """
     parameters = _parameters(writes, lease)
     statement = _statement(frozenset(_PARTS.keys() & parameters.keys()))
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempts_left = _ATTEMPTS
+    while True:
+        attempts_left -= 1
         try:
             await connection.execute(statement, parameters)
         except DBAPIError as error:
@@ -191,7 +198,7 @@ async def flush_to_postgresql(
                 reason = str(error.orig).rpartition(" ")[2]
                 raise CommitRefusedError(Refusal(reason)) from None
             # PostgreSQL undid the statement to end a deadlock; it can simply be sent again.
-            if state not in _COLLISIONS or attempt == _ATTEMPTS:
+            if state not in _COLLISIONS or attempts_left == 0:
                 raise
         else:
             return
@@ -199,11 +206,12 @@ async def flush_to_postgresql(
 
 def _parameters(writes: WriteSet, lease: AgentLease | None) -> dict[str, _Parameter]:
     parameters: dict[str, _Parameter] = {}
+    appended = writes.appended_by_run()
     if lease is not None:
+        parameters["locked_runs"] = sorted({lease.state_id, *appended})
         parameters["lease_state_id"] = lease.state_id
         parameters["lease_owner"] = lease.owner
         parameters["lease_fence"] = lease.fence
-    appended = writes.appended_by_run()
     if appended:
         parameters["runs"] = dump_json(
             [{"state_id": run, "messages": count} for run, count in appended.items()]

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from aiosqlite import Connection, OperationalError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
@@ -21,6 +20,7 @@ from spakky.plugins.sqlalchemy.agent.times import SQLITE_NOW
 from spakky.plugins.sqlalchemy.agent.write_set import StateWrite, WriteSet
 from spakky.plugins.sqlalchemy.column_types import to_iso
 from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 _STATE_COLUMNS = tuple(column.name for column in states.columns if column.name != "seq")
 _SIGNAL_COLUMNS = tuple(column.name for column in signals.columns if column.name != "seq")

@@ -2,13 +2,12 @@
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, case, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
-
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.tables import runs
 from spakky.plugins.sqlalchemy.agent.times import database_in, database_now
+from sqlalchemy import ColumnElement, and_, case, or_, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 
 def claim_lease(
@@ -68,11 +67,6 @@ def release_lease(lease: AgentLease) -> ReturningUpdate[int]:
     """Give a lease back; the fence stays, so that the next holder gets a higher one."""
     statement = update(runs).where(_is_held(lease)).values(owner=None, expires_at=None)
     return statement.returning(runs.c.fence)
-
-
-def lease_is_live(lease: AgentLease) -> Select[int]:
-    """Select the fence of the lease when it is the live one of its run."""
-    return select(runs.c.fence).where(_is_held(lease), runs.c.expires_at > database_now())
 
 
 def has_live_lease() -> ColumnElement[bool]:

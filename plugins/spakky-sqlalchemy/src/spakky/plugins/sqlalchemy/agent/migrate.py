@@ -12,9 +12,6 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import inspect, select, text
-from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from spakky.agent.error import AgentPersistenceError
 from spakky.plugins.sqlalchemy.agent.failures import (
@@ -25,6 +22,9 @@ from spakky.plugins.sqlalchemy.agent.failures import (
 from spakky.plugins.sqlalchemy.agent.tables import VERSION_TABLE, schema_version
 from spakky.plugins.sqlalchemy.config import SqlalchemySettings
 from spakky.plugins.sqlalchemy.engine import create_engine_for
+from sqlalchemy import inspect, select, text
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 BRANCH = "spakky_agent"
 """The label of the branch, as in ``alembic upgrade spakky_agent@head``."""

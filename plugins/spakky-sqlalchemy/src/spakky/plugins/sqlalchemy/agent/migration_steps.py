@@ -6,9 +6,9 @@ that each way knows what the other one did, our table always has the revision as
 
 from collections.abc import Callable
 
-import sqlalchemy as sa
 from alembic import op
 
+import sqlalchemy as sa
 from spakky.plugins.sqlalchemy.agent.tables import VERSION_TABLE
 
 _version = sa.table(VERSION_TABLE, sa.column("version_num", sa.String(32)))

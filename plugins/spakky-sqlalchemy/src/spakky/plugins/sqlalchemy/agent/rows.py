@@ -9,8 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.engine import RowMapping
-
 from spakky.agent.contracts.evidence import AgentEvidence, AgentEvidenceKind
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole, ModelToolCall
 from spakky.agent.contracts.signals import AgentSignal, AgentSignalKind
@@ -38,6 +36,7 @@ from spakky.plugins.sqlalchemy.json_text import (
     dump_json,
     encode_stored,
 )
+from sqlalchemy.engine import RowMapping
 
 type RowValue = str | int | datetime | None
 type Row = dict[str, RowValue]

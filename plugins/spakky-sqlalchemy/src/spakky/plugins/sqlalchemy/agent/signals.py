@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import override
 
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.error import AgentRecordNotFoundError, AgentSignalConsumedError
 from spakky.agent.ports.repositories import IAgentSignalRepository
@@ -15,6 +12,8 @@ from spakky.plugins.sqlalchemy.agent.tables import signals
 from spakky.plugins.sqlalchemy.agent.times import now_utc
 from spakky.plugins.sqlalchemy.agent.write_set import consumed_message
 from spakky.plugins.sqlalchemy.agent.write_sink import IWriteSink
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class SqlAgentSignalRepository(IAgentSignalRepository):

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, override
 
-from sqlalchemy import Select, not_, select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.checks import require_positive, require_text
 from spakky.agent.contracts.state import AgentState, AgentStatus
 from spakky.agent.error import (
@@ -26,6 +23,8 @@ from spakky.plugins.sqlalchemy.agent.rows import row_to_state, state_to_row
 from spakky.plugins.sqlalchemy.agent.tables import runs, states
 from spakky.plugins.sqlalchemy.agent.times import now_utc
 from spakky.plugins.sqlalchemy.agent.write_sink import IWriteSink
+from sqlalchemy import Select, not_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 _DIED_IN = (AgentStatus.ACTIVE.value, AgentStatus.CANCELLING.value)
 

@@ -3,8 +3,17 @@
 Order is never taken from a time: ``seq`` and ``position`` are numbers. They are given while the
 row of the run in ``spakky_agent_runs`` is locked, so that within a run they grow in the order of
 the commits, not only of the writes.
+
+JSON is kept as it was written, so that what a digest was taken of can be read again: the sorted form
+of PostgreSQL's ``jsonb`` turns ``1e+16`` into another number and the model's order of arguments into
+another text. Queries can still look inside, with ``->>`` and casts.
 """
 
+from spakky.plugins.sqlalchemy.column_types import (
+    StorableText,
+    UtcDateTime,
+    json_document,
+)
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -14,13 +23,6 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
-)
-
-from spakky.plugins.sqlalchemy.column_types import (
-    StorableText,
-    UtcDateTime,
-    json_data,
-    json_document,
 )
 
 PREFIX = "spakky_agent_"
@@ -80,7 +82,7 @@ states = Table(
     Column("pending_signal_count", BigInteger, nullable=False),
     Column("last_event_cursor", StorableText),
     Column("recovery_marker", StorableText),
-    Column("metadata", json_data(), nullable=False),
+    Column("metadata", json_document(), nullable=False),
     Column("checkpoint", json_document(), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
@@ -97,7 +99,7 @@ signals = Table(
     Column("id", StorableText, nullable=False),
     Column("state_id", StorableText, nullable=False),
     Column("kind", String(32), nullable=False),
-    Column("payload", json_data(), nullable=False),
+    Column("payload", json_document(), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("consumed_at", UtcDateTime),
     UniqueConstraint("id"),
@@ -113,7 +115,7 @@ evidence = Table(
     Column("id", StorableText, nullable=False),
     Column("state_id", StorableText, nullable=False),
     Column("kind", String(32), nullable=False),
-    Column("payload", json_data(), nullable=False),
+    Column("payload", json_document(), nullable=False),
     Column("summary", StorableText),
     Column("digest", StorableText),
     Column("manifest_ref", StorableText),

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import override
 
-from sqlalchemy import insert, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.ports.task_store import ConversationTurn, ITaskStore, require_conversation_id
 from spakky.plugins.sqlalchemy.agent.database import AgentDatabase
 from spakky.plugins.sqlalchemy.agent.rows import row_to_turn, turns_to_rows
 from spakky.plugins.sqlalchemy.agent.tables import conversation_turns
 from spakky.plugins.sqlalchemy.agent.times import now_utc
+from sqlalchemy import insert, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class SqlTaskStore(ITaskStore):

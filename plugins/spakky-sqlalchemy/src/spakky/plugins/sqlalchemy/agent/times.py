@@ -7,12 +7,11 @@ server, that is the clock of the machine as the library reads it.
 from datetime import UTC, datetime
 from typing import Any
 
+from spakky.plugins.sqlalchemy.column_types import UtcDateTime
 from sqlalchemy import BindParameter, ColumnElement, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import FunctionElement
-
-from spakky.plugins.sqlalchemy.column_types import UtcDateTime
 
 
 def now_utc() -> datetime:

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import override
 
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from spakky.agent.checks import require_text
 from spakky.agent.contracts.model_message import ModelMessage
 from spakky.agent.ports.repositories import IAgentTranscriptRepository
@@ -14,6 +11,8 @@ from spakky.plugins.sqlalchemy.agent.rows import message_to_json, row_to_message
 from spakky.plugins.sqlalchemy.agent.tables import transcript
 from spakky.plugins.sqlalchemy.agent.write_sink import IWriteSink
 from spakky.plugins.sqlalchemy.json_text import clean_text
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class SqlAgentTranscriptRepository(IAgentTranscriptRepository):

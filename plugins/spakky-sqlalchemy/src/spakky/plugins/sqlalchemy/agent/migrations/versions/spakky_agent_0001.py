@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
 
 from spakky.plugins.sqlalchemy.agent.migration_steps import downgrade_step, upgrade_step
 
@@ -14,7 +13,6 @@ depends_on = None
 _SEQ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _TIME = sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
 _DOCUMENT = sa.JSON()
-_DATA = sa.JSON().with_variant(JSONB(), "postgresql")
 _TABLES = (
     "spakky_agent_conversation_turns",
     "spakky_agent_transcript",
@@ -77,7 +75,7 @@ def _create_states() -> None:
         sa.Column("pending_signal_count", sa.BigInteger(), nullable=False),
         sa.Column("last_event_cursor", sa.Text()),
         sa.Column("recovery_marker", sa.Text()),
-        sa.Column("metadata", _DATA, nullable=False),
+        sa.Column("metadata", _DOCUMENT, nullable=False),
         sa.Column("checkpoint", _DOCUMENT, nullable=False),
         sa.Column("created_at", _TIME, nullable=False),
         sa.Column("updated_at", _TIME, nullable=False),
@@ -95,7 +93,7 @@ def _create_signals() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("state_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.String(32), nullable=False),
-        sa.Column("payload", _DATA, nullable=False),
+        sa.Column("payload", _DOCUMENT, nullable=False),
         sa.Column("created_at", _TIME, nullable=False),
         sa.Column("consumed_at", _TIME),
         sa.PrimaryKeyConstraint("seq", name="pk_spakky_agent_signals"),
@@ -114,7 +112,7 @@ def _create_evidence() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("state_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.String(32), nullable=False),
-        sa.Column("payload", _DATA, nullable=False),
+        sa.Column("payload", _DOCUMENT, nullable=False),
         sa.Column("summary", sa.Text()),
         sa.Column("digest", sa.Text()),
         sa.Column("manifest_ref", sa.Text()),

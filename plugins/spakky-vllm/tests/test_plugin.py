@@ -1,6 +1,7 @@
 """The plugin in the container."""
 
 import asyncio
+import os
 import sys
 from importlib.metadata import entry_points
 
@@ -70,3 +71,18 @@ def test_every_public_name_is_there() -> None:
 
     assert package.__all__ == sorted(package.__all__)
     assert all(hasattr(package, name) for name in package.__all__)
+
+
+def test_without_any_variable_nothing_is_registered_and_the_application_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in list(os.environ):
+        if name.startswith("SPAKKY_VLLM__"):
+            monkeypatch.delenv(name)
+    app = build()
+
+    app.start()
+
+    assert not app.container.contains(IAgentModel)
+    assert not app.container.contains(VllmSettings)
+    app.stop()

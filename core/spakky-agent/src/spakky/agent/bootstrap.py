@@ -21,9 +21,25 @@ from spakky.agent.port_lookup import (
     find_tool_objects,
     remember_container,
 )
-from spakky.agent.ports.repositories import IAgentTranscriptRepository, IAgentUnitOfWork
+from spakky.agent.ports.model import IAgentModel
+from spakky.agent.ports.repositories import (
+    IAgentEvidenceRepository,
+    IAgentSignalRepository,
+    IAgentStateRepository,
+    IAgentTranscriptRepository,
+    IAgentUnitOfWork,
+)
 from spakky.agent.rules.approval import needs_approval
 from spakky.agent.runner import PERSISTENCE_HINT
+
+PERSISTENCE_PORTS: tuple[type[object], ...] = (
+    IAgentStateRepository,
+    IAgentSignalRepository,
+    IAgentEvidenceRepository,
+    IAgentTranscriptRepository,
+    IAgentUnitOfWork,
+)
+"""What a persistence provider registers."""
 
 
 @Pod(name="spakky.agent.bootstrap")
@@ -35,7 +51,11 @@ class AgentBootstrapValidator(IPostProcessor, IContainerAware):
 
     @override
     def set_container(self, container: IContainer) -> None:
+        # Post-processors are made before any other Pod, so this comes before an agent can fail for want of a port.
         self._container = container
+        for pod in container.pods.values():
+            if isinstance(pod, Agent):
+                validate_dependencies(pod, container)
 
     @override
     def post_process(self, pod: object) -> object:
@@ -44,6 +64,35 @@ class AgentBootstrapValidator(IPostProcessor, IContainerAware):
             reachable = remember_container(pod, self._container)
             validate_agent(agent, pod, self._container if reachable else None)
         return pod
+
+
+def validate_dependencies(agent: Agent, container: IContainer) -> None:
+    """Check that the ports which an agent's constructor asks for are registered; the container's own error names no cure.
+
+    Raises:
+        AgentPersistenceConfigurationError: Repositories are missing.
+        AgentModelConfigurationError: A model is missing.
+    """
+    missing = [
+        dependency.type_
+        for dependency in agent.dependencies.values()
+        if not (dependency.has_default or dependency.is_optional)
+        and isinstance(dependency.type_, type)
+        and not container.contains(dependency.type_)
+    ]
+    if IAgentModel in missing:
+        raise AgentModelConfigurationError(_no_model(agent))
+    repositories = [kind for kind in PERSISTENCE_PORTS if kind in missing]
+    if repositories:
+        raise AgentPersistenceConfigurationError(_no_repositories(agent, repositories))
+
+
+def _no_model(agent: Agent) -> str:
+    return f"Agent {agent.agent_name} has no IAgentModel; register one, or install a model adapter and configure it, such as spakky-vllm with SPAKKY_VLLM__MODEL."
+
+
+def _no_repositories(agent: Agent, missing: Iterable[type[object]]) -> str:
+    return f"Agent {agent.agent_name} is durable, but nothing is registered for {_names(missing)}. {PERSISTENCE_HINT}"
 
 
 def validate_agent(agent: Agent, instance: object, container: IContainer | None) -> None:
@@ -65,8 +114,7 @@ def validate_agent(agent: Agent, instance: object, container: IContainer | None)
     if not agent.has_standard_loop:
         return
     if find_model(instance) is None:
-        message = f"Agent {agent.agent_name} has no IAgentModel; inject one, or install a model adapter such as spakky-vllm.{_hint(container)}"
-        raise AgentModelConfigurationError(message)
+        raise AgentModelConfigurationError(_no_model(agent))
     _check_approval(agent)
     find_tool_objects(instance, agent.spec.tools)
     for mate in agent.spec.teammates:
@@ -87,8 +135,7 @@ def _check_persistence(agent: Agent, instance: object, container: IContainer | N
     missing = [kind for kind in needed if not _is_there(kind, instance, container)]
     if not missing:
         return
-    message = f"Agent {agent.agent_name} is durable, but nothing is registered for {_names(missing)}. {PERSISTENCE_HINT}{_hint(container)}"
-    raise AgentPersistenceConfigurationError(message)
+    raise AgentPersistenceConfigurationError(_no_repositories(agent, missing))
 
 
 def _is_there(kind: type[object], instance: object, container: IContainer | None) -> bool:

@@ -102,6 +102,11 @@ class VllmSettings(VllmProfile, BaseSettings):
         return VllmProfile.model_validate(given)
 
 
+def is_configured() -> bool:
+    """Say whether the environment has any variable of the plugin."""
+    return any(name.upper().startswith(PREFIX) for name in os.environ)
+
+
 def build_profile(arguments: Mapping[str, object]) -> VllmProfile:
     """Make a profile from arguments of a call.
 

@@ -3,7 +3,7 @@
 from spakky.core.application.application import SpakkyApplication
 from spakky.core.pod.annotations.pod import Pod
 
-from spakky.plugins.vllm.config import VllmSettings
+from spakky.plugins.vllm.config import VllmSettings, is_configured
 
 
 @Pod(name="spakky.vllm.settings")
@@ -17,5 +17,6 @@ def vllm_settings() -> VllmSettings:
 
 
 def initialize(app: SpakkyApplication) -> None:
-    """Register what the plugin gives without any feature."""
-    app.add(vllm_settings)
+    """Register what the plugin gives without any feature: its settings, when there are any."""
+    if is_configured():
+        app.add(vllm_settings)

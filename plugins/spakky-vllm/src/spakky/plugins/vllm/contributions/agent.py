@@ -7,7 +7,7 @@ from spakky.core.application.application import SpakkyApplication
 from spakky.core.pod.annotations.pod import Pod
 from spakky.core.service.interfaces.service import IAsyncService
 
-from spakky.plugins.vllm.config import VllmSettings
+from spakky.plugins.vllm.config import VllmSettings, is_configured
 from spakky.plugins.vllm.model import VllmAgentModel
 
 
@@ -43,6 +43,11 @@ class VllmShutdown(IAsyncService):
 
 
 def initialize(app: SpakkyApplication) -> None:
-    """Register the model."""
-    app.add(vllm_agent_model)
-    app.add(VllmShutdown)
+    """Register the model, when the plugin is configured.
+
+    Without any variable of the plugin nothing is registered, so that an application with a model of its own can have the
+    package installed.
+    """
+    if is_configured():
+        app.add(vllm_agent_model)
+        app.add(VllmShutdown)

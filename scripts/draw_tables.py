@@ -105,12 +105,12 @@ def draw_loop(
 
 
 def read_choices() -> dict[str, tuple[str, ...]]:
-    """Read out of ``decide`` which steps each phase may choose, in the order of the phases."""
-    names = frozenset(
+    """Read out of ``decide`` which steps each phase may choose, in the order of the phases and steps."""
+    names = [
         name
         for name, value in vars(steps).items()
         if inspect.isclass(value) and value.__module__ == steps.__name__
-    )
+    ]
     functions = _functions(decide)
     found: dict[str, tuple[str, ...]] = {}
     for key, value in _table_items(decide):
@@ -119,7 +119,8 @@ def read_choices() -> dict[str, tuple[str, ...]]:
             for node in _reach(functions, value)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         )
-        found[Phase[key].value] = tuple(dict.fromkeys(name for name in used if name in names))
+        chosen = frozenset(used)
+        found[Phase[key].value] = tuple(name for name in names if name in chosen)
     return found
 
 

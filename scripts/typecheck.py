@@ -7,7 +7,7 @@ uses the settings of the root ``pyproject.toml``.
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,15 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def plan_runs(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Give each run as its extra import path (may be empty) and what it checks, relative to the root."""
-    members = sorted((*root.glob("core/*"), *root.glob("plugins/*"), root / "examples"))
-    sources = tuple(
-        str((member / "src").relative_to(root)) for member in members if _has_python(member / "src")
-    )
-    yield "", (*sources, "scripts")
-    for tests in (*(member / "tests" for member in members), root / "tests"):
-        if _has_python(tests):
-            name = str(tests.relative_to(root))
-            yield name, (name,)
+    members = sorted((*root.glob("core/*"), *root.glob("plugins/*")))
+    sources = (*(member / "src" for member in members), root / "scripts", root / "docs" / "samples")
+    yield "", tuple(_names(root, sources))
+    for tests in _names(root, (*(member / "tests" for member in members), root / "tests")):
+        yield tests, (tests,)
+    if examples := tuple(_names(root, (root / "examples",))):
+        yield "examples", examples
+
+
+def _names(root: Path, folders: Iterable[Path]) -> Iterator[str]:
+    yield from (folder.relative_to(root).as_posix() for folder in folders if _has_python(folder))
 
 
 def _has_python(folder: Path) -> bool:
@@ -34,7 +36,7 @@ def _has_python(folder: Path) -> bool:
 def check(run: tuple[str, tuple[str, ...]]) -> tuple[str, int, str]:
     """Check one run; gives what was checked, mypy's exit code and its output."""
     path, targets = run
-    paths = (path, os.environ.get("MYPYPATH", ""))
+    paths = (path, "scripts" if path == "tests" else "", os.environ.get("MYPYPATH", ""))
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(part for part in paths if part)}
     command = [sys.executable, "-m", "mypy", *targets]
     result = subprocess.run(

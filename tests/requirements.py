@@ -3,6 +3,7 @@
 from requirement_rows import (
     adapters,
     context,
+    decisions,
     declaring,
     durability,
     models,
@@ -17,6 +18,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *packages.ROWS,
     *declaring.ROWS,
     *running.ROWS,
+    *decisions.ROWS,
     *people.ROWS,
     *durability.ROWS,
     *safety.ROWS,

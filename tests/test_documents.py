@@ -1,6 +1,8 @@
 """Documents say what is true: links lead somewhere, code is code that runs, commands exist, diagrams are current."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +57,39 @@ def commands(body: str) -> Iterator[str]:
     yield from prompted or (line for line in lines if not line.startswith("#"))
 
 
+def is_excerpt(block: str) -> bool:
+    """Say whether a block shows lines of one file of this repository, in their order, with some left out."""
+    return any(_is_within(block, read(path)) for path in python_files())
+
+
+def _is_within(block: str, text: str) -> bool:
+    lines = (line.strip() for line in text.splitlines())
+    wanted = (line.strip() for line in block.splitlines())
+    return all(line in lines for line in wanted if line and not line.startswith("#"))
+
+
+def run_block(body: str, folder: Path) -> None:
+    """Run a block that stands for itself: as tests when it holds any, else as a program that is asked for its help."""
+    program = folder / "test_block.py"
+    program.write_text(body, encoding="utf-8")
+    holds_tests = re.search(r"^(class Test|(async )?def test_)", body, re.MULTILINE)
+    options = [
+        "-m",
+        "pytest",
+        "-q",
+        "--rootdir",
+        str(folder),
+        "-o",
+        "asyncio_mode=auto",
+        str(program),
+    ]
+    command = [sys.executable, *(options if holds_tests else [str(program), "--help"])]
+    result = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.returncode == 0, f"{body}\n{result.stdout}\n{result.stderr}"
+
+
 def programs() -> set[str]:
     """Give the programs that the workspace installs."""
     folders = [*members().values(), ROOT / "examples"]
@@ -63,18 +98,20 @@ def programs() -> set[str]:
         for folder in folders
         if (folder / "pyproject.toml").exists()
     )
-    return TOOLS.union(*declared)
+    return set(TOOLS).union(*declared)
 
 
 def is_known(command: str) -> bool:
     """Say whether a command of a document exists in this repository."""
-    words = re.sub(r"^([A-Z_]+=\S+ +)+", "", command.removeprefix(SETUP)).split()
+    words = re.sub(r"^([A-Z_]+=\S+ *)+", "", command.removeprefix(SETUP)).split()
+    if not words:
+        return "=" in command
     if words[:2] == ["uv", "run"]:
         return len(words) > 2 and words[2] in programs()
     if words[:1] == ["make"]:
         targets = re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE)
         return all(word in targets for word in words[1:] if "=" not in word)
-    return bool(words) and words[0] in {
+    return words[0] in {
         *programs(),
         "pip",
         "uv",
@@ -95,14 +132,10 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.requirement("DX-3")
 @pytest.mark.parametrize("path", documents(), ids=name_of)
-def test_python_in_documents_is_part_of_a_file_that_runs(path: Path) -> None:
-    sources = [read(source) for source in python_files()]
-    strays = [
-        body.splitlines()[0]
-        for language, body in blocks(read(path))
-        if language in {"python", "py"} and not any(body.strip() in source for source in sources)
-    ]
-    assert not strays, f"These blocks are part of no file: {strays}"
+def test_python_in_documents_runs(path: Path, tmp_path: Path) -> None:
+    for language, body in blocks(read(path)):
+        if language in {"python", "py"} and not is_excerpt(body):
+            run_block(body, tmp_path)
 
 
 @pytest.mark.parametrize("path", documents(), ids=name_of)
@@ -207,6 +240,8 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         ("UPGRADE=1 make pins", True),
         ("make pins UPGRADE=1", True),
         ("sudo reboot", False),
+        ("SPAKKY_VLLM__MODEL=qwen", True),
+        ("", False),
     ],
 )
 def test_a_command_that_does_not_exist_is_found(command: str, *, known: bool) -> None:
@@ -216,3 +251,18 @@ def test_a_command_that_does_not_exist_is_found(command: str, *, known: bool) ->
 def test_the_commands_of_a_block_are_told_from_output_and_comments() -> None:
     assert list(commands("$ make test\n1 passed\n$ make docs\n")) == ["make test", "make docs"]
     assert list(commands("# first\nuv run pytest \\\n  core\n")) == ["uv run pytest    core"]
+
+
+def test_a_block_may_leave_lines_out_but_not_change_them() -> None:
+    text = "import a\n\n\ndef f():\n    x = 1\n    return x\n"
+    assert _is_within("# the file\nimport a\n\nreturn x", text)
+    assert not _is_within("return x\nimport a", text)
+    assert not _is_within("import a\nreturn y", text)
+
+
+def test_a_block_that_breaks_is_found(tmp_path: Path) -> None:
+    run_block("print(1)", tmp_path)
+    with pytest.raises(AssertionError, match="NameError"):
+        run_block("print(nothing)", tmp_path)
+    with pytest.raises(AssertionError, match="1 failed"):
+        run_block("def test_a():\n    assert False\n", tmp_path)

@@ -10,9 +10,9 @@ from spakky.core.application.application_context import ApplicationContext
 from spakky.agent import (
     Agent,
     AgentExecutionSpec,
-    Idempotency,
     IAgentModel,
     IAgentRunnerFactory,
+    Idempotency,
     RunAgentInput,
     ToolEffects,
     agent_tool,
@@ -33,7 +33,7 @@ class FileAgent:
     @agent_tool(
         schema_name="file.read", effects=ToolEffects.read_only(), idempotency=Idempotency.IDEMPOTENT
     )
-    async def read(self, path: str) -> str:
+    def read(self, path: str) -> str:
         """Read a text file."""
         return Path(path).read_text(encoding="utf-8")
 
@@ -47,7 +47,7 @@ async def main(instruction: str) -> None:
     factory = app.container.get(IAgentRunnerFactory)
     async with factory.open_runner(app.container.get(FileAgent), run_input) as runner:
         async for item in runner.run(run_input):
-            print(item.kind.value, item.payload)
+            sys.stdout.write(f"{item.kind.value}: {item.payload}\n")
 
 
 if __name__ == "__main__":

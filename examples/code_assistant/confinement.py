@@ -112,7 +112,9 @@ def _step_down(above: int, part: str, shown: str, *, create: bool) -> int:
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=above)
     except FileNotFoundError:
-        message = f"There is no folder {shown!r} in the workspace; list its parent to see what is there."
+        message = (
+            f"There is no folder {shown!r} in the workspace; list its parent to see what is there."
+        )
     except OSError as error:
         message = f"{shown!r} is no folder of the workspace: {describe_refusal(error)}."
     raise PathRefusedError(message)

@@ -8,8 +8,6 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import override
 
-from spakky.agent import AgentToolError
-
 from code_assistant.confinement import (
     PathRefusedError,
     open_file,
@@ -21,6 +19,7 @@ from code_assistant.confinement import (
 from code_assistant.results import FileView, SearchResult, WriteResult
 from code_assistant.session import Session
 from code_assistant.workspace_search import search_files
+from spakky.agent import AgentToolError
 
 MAX_FILE_BYTES = 1_000_000
 MAX_VIEW_LINES = 2000
@@ -95,9 +94,7 @@ class LocalWorkspace(IWorkspace):
             )
             raise AgentToolError(message)
         data = await asyncio.to_thread(self._load, path)
-        lines = decode_text(data, path).splitlines(keepends=True)
-        # splitlines also cuts at characters that are no line ends to any editor.
-        lines = _rejoin(lines)
+        lines = split_lines(decode_text(data, path))
         chosen = lines[first_line - 1 : first_line - 1 + max_lines]
         return FileView(
             path="/".join(split_path(path)),
@@ -139,7 +136,7 @@ class LocalWorkspace(IWorkspace):
 
     def _store(self, path: str, content: str, expected_digest: str | None) -> WriteResult:
         *folders, name = _file_parts(path)
-        data = content.encode("utf-8", "surrogatepass")
+        data = content.encode("utf-8", "replace")
         if len(data) > MAX_FILE_BYTES:
             message = f"The new content of {path!r} is larger than {MAX_FILE_BYTES} bytes; write less at once."
             raise AgentToolError(message)
@@ -177,14 +174,10 @@ def decode_text(data: bytes, path: str) -> str:
     raise AgentToolError(message)
 
 
-def _rejoin(pieces: list[str]) -> list[str]:
-    lines: list[str] = []
-    for piece in pieces:
-        if lines and not lines[-1].endswith(("\n", "\r")):
-            lines[-1] += piece
-        else:
-            lines.append(piece)
-    return lines
+def split_lines(text: str) -> list[str]:
+    """Give the lines of a text with their ends; only LF ends a line, as in most editors."""
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
 
 
 def _file_parts(path: str) -> tuple[str, ...]:

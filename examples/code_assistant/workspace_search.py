@@ -1,16 +1,22 @@
 """Searching the workspace: a walk that follows no link, and a look into each text file whose path fits."""
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spakky.agent import AgentToolError
-
-from code_assistant.confinement import PathRefusedError, is_git_folder, open_file, open_root
+from code_assistant.confinement import (
+    PathRefusedError,
+    is_git_folder,
+    open_file,
+    open_root,
+    stat_entry,
+)
 from code_assistant.globs import check_pattern, matches
 from code_assistant.results import SearchMatch, SearchResult
+from spakky.agent import AgentToolError
 
 MAX_PATHS = 200
 MAX_MATCHES = 200
@@ -76,12 +82,10 @@ class _Finder:
             parts = (*folder.parts, name)
             if not matches(self.pattern, parts):
                 continue
-            if not self.text:
+            path = "/".join(parts)
+            if not self.text or self._look_into(folder.descriptor, name, path):
                 self.total_files += 1
-                self._add_path("/".join(parts))
-            elif self._look_into(folder.descriptor, name, "/".join(parts)):
-                self.total_files += 1
-                self._add_path("/".join(parts))
+                self._add_path(path)
 
     def _add_path(self, path: str) -> None:
         if len(self.paths) < MAX_PATHS:
@@ -127,19 +131,19 @@ def _walk(top: int, found: _Finder) -> Iterator[tuple[_Folder, list[str]]]:
         folders[:] = sorted(
             name
             for name in folders
-            if name not in _SKIPPED and not is_git_folder(name) and not _is_link(descriptor, name)
+            if name not in _SKIPPED
+            and not is_git_folder(name)
+            and _is(stat.S_ISDIR, descriptor, name)
         )
         for name in folders:
             found.add_folder((*parts, name))
-        yield _Folder(parts, descriptor), [name for name in names if not is_git_folder(name)]
+        files = [n for n in names if not is_git_folder(n) and _is(stat.S_ISREG, descriptor, n)]
+        yield _Folder(parts, descriptor), files
 
 
-def _is_link(folder: int, name: str) -> bool:
-    try:
-        os.readlink(name, dir_fd=folder)
-    except OSError:
-        return False
-    return True
+def _is(kind: Callable[[int], bool], folder: int, name: str) -> bool:
+    found = stat_entry(folder, name)
+    return found is not None and kind(found.st_mode)
 
 
 def _text_lines(folder: int, name: str, path: str) -> list[str]:

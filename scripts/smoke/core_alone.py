@@ -18,6 +18,7 @@ from spakky.core.pod.annotations.pod import Pod
 
 import spakky.agent
 from spakky.agent import (
+    PLUGIN_NAME,
     Agent,
     AgentExecutionSpec,
     AgentPersistenceConfigurationError,
@@ -140,8 +141,13 @@ def main() -> None:
     if foreign:
         message = f"Not alone: {', '.join(sorted(foreign))} are installed too."
         raise SystemExit(message)
+    run_checks()
+
+
+def run_checks() -> None:
+    """Run the checks that do not look at what is installed."""
     modules = import_everything()
-    app = SpakkyApplication(ApplicationContext()).load_plugins()
+    app = SpakkyApplication(ApplicationContext()).load_plugins(include={PLUGIN_NAME})
     app.add(echo_model)
     app.add(FileAgent)
     app.start()
@@ -156,7 +162,7 @@ def main() -> None:
 
 def refuse_without_store() -> None:
     """Show that a durable agent fails the start and says what to install."""
-    app = SpakkyApplication(ApplicationContext()).load_plugins()
+    app = SpakkyApplication(ApplicationContext()).load_plugins(include={PLUGIN_NAME})
     app.add(echo_model)
     app.add(WaitingAgent)
     try:

@@ -64,6 +64,12 @@ ROWS = (
         ("spakky-agent",),
     ),
     Requirement(
+        "CTX-11",
+        "000 §Ctx L293",
+        "An optimisation is recorded before and after, in stream and evidence.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "CTX-12",
         "000 §Ctx L293",
         "Compression is shown by a digest and never by a change.",
@@ -118,15 +124,39 @@ ROWS = (
         ("spakky-agent",),
     ),
     Requirement(
+        "COMPACT-9",
+        "000 §Surface L38",
+        "Beyond the threshold the strategies run in their order.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "COMPACT-10",
+        "000 §Surface L38",
+        "Every turn is looked at, with the model's window and usage.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "COMPACT-11",
         "000 §Surface L38",
         "The estimate is about four characters a token.",
         ("spakky-agent",),
     ),
     Requirement(
+        "COMPACT-12",
+        "000 §Surface L27, L38",
+        "Compaction is declared, and needs no call of the author.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "COMPACT-13",
         "000 §Surface L34-L38, implied",
         "A call and its results are kept or dropped together.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "COMPACT-14",
+        "000 §Surface L56; §Ctx L287, implied",
+        "What is stored is not shortened.",
         ("spakky-agent",),
     ),
     Requirement(
@@ -178,6 +208,18 @@ ROWS = (
         ("spakky-agent",),
     ),
     Requirement(
+        "DELEG-9",
+        "000 §Surface L31; §Deleg L243",
+        "A remote teammate goes through the delegate port.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "DELEG-10",
+        "000 §Deleg L241",
+        "Delegating is a building block and spawns nothing.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "DELEG-11",
         "000 §Surface L50; §Deleg L241",
         "A packet states all that the parent gives to the child.",
@@ -187,6 +229,18 @@ ROWS = (
         "DELEG-12",
         "000 §Deleg L241",
         "The packet names its target agent.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "DELEG-13",
+        "000 §Deleg L245",
+        "The delegate port takes a packet and streams results.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "DELEG-14",
+        "000 §Deleg L245",
+        "The port does not say how a delegate is run.",
         ("spakky-agent",),
     ),
     Requirement(
@@ -223,6 +277,12 @@ ROWS = (
         "DELEG-20",
         "000 §Deleg L241, implied",
         "Delegation in a circle is refused.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "DELEG-21",
+        "000 §Deleg L241, implied",
+        "The parts of a packet bound the child.",
         ("spakky-agent",),
     ),
     Requirement(

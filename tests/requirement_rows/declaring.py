@@ -4,6 +4,24 @@ from requirement_rows.requirement import Requirement
 
 ROWS = (
     Requirement(
+        "SPEC-1",
+        "000 §Surface L27; §Custom L199",
+        "An agent is a Pod: it is scanned, injected and resolved like any other.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-2",
+        "000 §Intro L3; §Demo L283",
+        "A caller needs nothing but the agent from the container to run it.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-3",
+        "000 §Surface L27, L44; §Decl L89; §Custom L229, L235",
+        "The annotation of an agent class gives its spec, its tools and its hooks.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "SPEC-4",
         "000 §Surface L27",
         "The spec keeps all of its fields as they were given, and cannot be changed.",
@@ -49,6 +67,42 @@ ROWS = (
         "SPEC-11",
         "000 §Surface L27; §Custom L173",
         "The limits of a run are positive numbers, the timeout among them.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-12",
+        "000 §When L8; §Surface L27; §Decl L79, L103; §Custom L199",
+        "A class without `execute()` gets the provided loop.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-13",
+        "000 §Surface L27; §Custom L143, L199",
+        "A written or inherited `execute()` is left as it is.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-14",
+        "000 §Decl L77; §Custom L143, L199",
+        "Declared agents cover approval, resume and signals, so that a loop of one's own is the exception.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-15",
+        "000 §Custom L199",
+        "A streaming `execute()` is a sync or async generator of `AgentYield` items that takes nothing by `send`.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-16",
+        "000 §Custom L199",
+        "An `execute()` that is no generator returns its value directly.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "SPEC-17",
+        "000 §Custom L199",
+        "What must stream refuses an `execute()` that does not.",
         ("spakky-agent",),
     ),
     Requirement(

@@ -7,10 +7,7 @@ ROWS = (
         "RECOV-1",
         "000 §Surface L49; §Custom L209",
         "Each model call, tool call and approval wait leaves evidence before and after it.",
-        (
-            "examples",
-            "spakky-agent",
-        ),
+        ("spakky-agent",),
     ),
     Requirement(
         "RECOV-2",
@@ -54,7 +51,10 @@ ROWS = (
         "RECOV-6",
         "000 §Custom L209",
         "An undecided approval is not acted on; a pending decision resolves it.",
-        ("spakky-agent",),
+        (
+            "examples",
+            "spakky-agent",
+        ),
     ),
     Requirement(
         "RECOV-7",
@@ -133,6 +133,7 @@ ROWS = (
         "000 §Deps L73; §Ctx L287, L293",
         "A correction is another piece of evidence; stored evidence stays as it is.",
         (
+            "spakky-agent",
             "spakky-agent-testkit",
             "spakky-sqlalchemy",
         ),
@@ -141,6 +142,12 @@ ROWS = (
         "EVID-7",
         "000 §Surface L62; §Meta L251, L265",
         "What is kept of a result follows the tool's declared capture.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "EVID-8",
+        "000 §Custom L213; §Ctx L295, implied",
+        "The loop guards tool evidence and items by itself.",
         ("spakky-agent",),
     ),
     Requirement(
@@ -166,9 +173,28 @@ ROWS = (
         "000 §Surface L56",
         "The conversation store gives turns back in order.",
         (
+            "spakky-agent",
             "spakky-agent-testkit",
             "spakky-sqlalchemy",
         ),
+    ),
+    Requirement(
+        "STORE-4",
+        "000 §Surface L56",
+        "A turn is a user's or an assistant's.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "STORE-5",
+        "000 §Surface L56",
+        "A turn becomes a message when history is replayed.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "STORE-8",
+        "000 §Surface L56",
+        "Turns are recorded when a run completes.",
+        ("spakky-agent",),
     ),
     Requirement(
         "STORE-9",

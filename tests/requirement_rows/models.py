@@ -98,6 +98,7 @@ ROWS = (
         "000 §Meta L273; §Demo L281",
         "An agent runs over HTTP by injecting the adapter's model.",
         (
+            "examples",
             "spakky-vllm",
             "workspace",
         ),

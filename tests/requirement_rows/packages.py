@@ -7,7 +7,10 @@ ROWS = (
         "PKG-1",
         "000 §Intro L1, L3; §Decl L81-L233",
         "Every public name of the core can be imported from `spakky.agent`.",
-        ("workspace",),
+        (
+            "spakky-agent",
+            "workspace",
+        ),
     ),
     Requirement(
         "PKG-2",
@@ -19,7 +22,10 @@ ROWS = (
         "PKG-3",
         "000 §Install L15-L17",
         "The core installed alone runs a stateless agent with a model that the application wrote.",
-        ("workspace",),
+        (
+            "spakky-agent",
+            "workspace",
+        ),
     ),
     Requirement(
         "PKG-5",
@@ -61,6 +67,12 @@ ROWS = (
         ("workspace",),
     ),
     Requirement(
+        "PKG-11",
+        "000 §Install L23; §Surface L29, implied",
+        "Loading the plugins registers the default runner factory and the validation at start-up.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "PKG-12",
         "000 §Install L19; §Surface L28, L29, L40, L56; §Deleg L243; §Meta L273; §Demo L281, L283; 002, implied",
         "The workspace builds a wheel for each package that the documents name and that exists so far.",
@@ -85,22 +97,58 @@ ROWS = (
         ("workspace",),
     ),
     Requirement(
+        "BOOT-1",
+        "000 §Deps L71",
+        "The start of a durable agent looks for each of the three repositories.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "BOOT-2",
+        "000 §Deps L69, L71",
+        "A missing repository fails the start with an error of our own.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "BOOT-3",
         "000 §Deps L71",
         "The error names what is missing and what to install.",
-        ("workspace",),
+        (
+            "spakky-agent",
+            "workspace",
+        ),
+    ),
+    Requirement(
+        "BOOT-4",
+        "000 §Install L23; §Deps L69, L71; §Demo L281",
+        "Nothing takes the place of a missing repository.",
+        ("spakky-agent",),
     ),
     Requirement(
         "BOOT-5",
         "000 §Install L15; §Surface L28, implied",
         "A stateless agent starts without any repository.",
-        ("workspace",),
+        (
+            "spakky-agent",
+            "workspace",
+        ),
+    ),
+    Requirement(
+        "BOOT-6",
+        "000 §Surface L28; §Deleg L247, implied",
+        "An agent with the provided loop does not start without a model.",
+        ("spakky-agent",),
     ),
     Requirement(
         "ERR-1",
         "000 §Surface L27, L31, L44, L62, L63; §Custom L211, L227, L229; §Deleg L243, L247; §Ctx L297",
         "All errors have a common base and are public.",
         ("workspace",),
+    ),
+    Requirement(
+        "ERR-2",
+        "000 §Deps L71, implied",
+        "A message says what was wrong, where, and what to do.",
+        ("spakky-agent",),
     ),
     Requirement(
         "DX-3",

@@ -16,6 +16,12 @@ ROWS = (
         ("spakky-agent",),
     ),
     Requirement(
+        "SIG-3",
+        "000 §Surface L43; §Custom L205",
+        "The queue is consumed as it is, without waiting.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "SIG-4",
         "000 §Surface L43; §Custom L205",
         "Signals are polled at the named points.",
@@ -38,6 +44,7 @@ ROWS = (
         "000 §Custom L205",
         "Pending signals come in the order in which they were appended.",
         (
+            "spakky-agent",
             "spakky-agent-testkit",
             "spakky-sqlalchemy",
         ),
@@ -57,6 +64,7 @@ ROWS = (
         "000 §Custom L205, implied",
         "A signal has one consumer, also among several workers.",
         (
+            "spakky-agent",
             "spakky-agent-testkit",
             "spakky-sqlalchemy",
         ),

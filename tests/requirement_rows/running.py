@@ -4,6 +4,36 @@ from requirement_rows.requirement import Requirement
 
 ROWS = (
     Requirement(
+        "LOOP-1",
+        "000 §Surface L28",
+        "The runner offers the provided loop as `run` and `run_events`.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-2",
+        "000 §Surface L28",
+        "The runner finds model and repositories by type, whatever the attributes are called.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-3",
+        "000 §Surface L31, L56; §Deleg L243, implied",
+        "Conversation store, delegate and local teammates are found by type too.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-4",
+        "000 §Surface L28",
+        "Both streams of one script make the same calls, states, evidence and turns.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-5",
+        "000 §Surface L28",
+        "The public stream is an async generator of `AgentYield` items.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "LOOP-6",
         "000 §Surface L28",
         "The neutral stream is an async generator of events that belong to no protocol.",
@@ -49,6 +79,18 @@ ROWS = (
         "LOOP-14",
         "000 §Surface L28",
         "A run without an output type ends with a summary of four facts about it.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-15",
+        "000 §Surface L29",
+        "Adapters open runners through a port whose default wraps the runner.",
+        ("spakky-agent",),
+    ),
+    Requirement(
+        "LOOP-16",
+        "000 §Surface L29",
+        "A plugin may put its own factory in the place of the default.",
         ("spakky-agent",),
     ),
     Requirement(

@@ -111,4 +111,10 @@ ROWS = (
         "A session is used once, and its audit compares with the original text.",
         ("spakky-agent",),
     ),
+    Requirement(
+        "STREAM-10",
+        "000 §Surface L27; §Ctx L297, implied",
+        "The loop guards each channel as the spec's exposure mode says.",
+        ("spakky-agent",),
+    ),
 )

@@ -251,6 +251,16 @@ def test_what_was_held_back_comes_out_at_the_end(open_reader: Open) -> None:
     assert told(frames) == ["think a ", "text b ", "think sk-12", "text sk-12"]
 
 
+@pytest.mark.requirement("STREAM-4")
+def test_what_a_broken_answer_holds_back_is_not_shown(open_reader: Open) -> None:
+    broken, whole = open_reader(guarded=True), open_reader(guarded=True)
+    for reader in (broken, whole):
+        assert reader.push_text("b sk-12") == ("b ",)
+    list(broken.take(event(KIND.ERROR)))
+    assert list(broken.finish()) == []
+    assert told(list(whole.finish())) == ["text sk-12"]
+
+
 def test_text_is_not_taken_twice(open_reader: Open) -> None:
     reader = open_reader()
     assert list(reader.take(event(KIND.TOKEN_DELTA, token_delta="a"))) == []

@@ -40,6 +40,7 @@ from spakky.agent.loop.progress import (
     Progress,
 )
 from spakky.agent.rules.lifecycle import Trigger, decide_move
+from spakky.agent.rules.limits import NOTHING_SPENT, Spent
 
 RUNNING = decide_move(AgentStatus.CREATED, Trigger.START)
 SAMPLES = Path(__file__).parent / "checkpoints"
@@ -55,7 +56,9 @@ objects = st.dictionaries(st.text(max_size=3), json_values, max_size=2)
 names = st.text("abcdef", min_size=1, max_size=6)
 counts = st.integers(0, 9)
 tokens = st.none() | counts
-usages = st.builds(ModelUsage, tokens, tokens, tokens, tokens, tokens)
+costs = st.none() | st.integers(0, 9).map(float)
+usages = st.builds(ModelUsage, tokens, tokens, tokens, tokens, tokens, costs)
+spendings = st.builds(Spent, counts, counts, counts, st.integers(0, 9).map(float))
 answers = st.builds(FinalAnswer, st.text(max_size=4), names, json_values, objects)
 orders = st.builds(CancelOrder, names, st.none() | names, st.none() | names)
 
@@ -126,6 +129,7 @@ def stored_runs(draw: st.DrawFn) -> Progress:
         tool_calls=draw(counts),
         usage=draw(usages),
         last_usage=draw(usages),
+        delegated=draw(spendings),
         repairs=draw(counts),
         answer=answer,
         cancel=cancel,
@@ -288,6 +292,7 @@ def test_a_checkpoint_of_schema_1_still_loads() -> None:
     assert progress.usage == ModelUsage(120, 30, 150, 60, 10)
     assert progress.last_usage == ModelUsage(70)
     assert (progress.repairs, progress.evidence_count) == (1, 9)
+    assert progress.delegated == NOTHING_SPENT
     assert progress.answer == FinalAnswer("done", "run-1/message/2", {"ok": True}, {"n": 1})
     assert progress.cancel == CancelOrder("s1", "enough", "ann")
     assert progress.ending == Cancelled(CancelOrder("s1", "enough", "ann"), "model_stream m")

@@ -10,6 +10,7 @@ from spakky.agent.guards.stream_redaction import (
     StreamingRedactionPolicy,
     StreamingSensitivePattern,
 )
+from spakky.agent.json_value import JsonObject
 from spakky.agent.loop.exposure import Exposure, TextChannel
 
 POLICY = StreamingRedactionPolicy([StreamingSensitivePattern("key", r"sk-[0-9]{4}")])
@@ -87,3 +88,11 @@ def test_a_match_leaves_an_audit_for_the_record() -> None:
 def test_a_complete_text_is_guarded_in_one_go() -> None:
     assert Exposure(MODE.BALANCED, POLICY).guard_text("sk-1234 ok") == "[REDACTED] ok"
     assert Exposure(MODE.BALANCED).guard_text("sk-1234") == "sk-1234"
+
+
+@pytest.mark.requirement("STREAM-4")
+def test_a_complete_value_is_guarded_in_every_text_and_key() -> None:
+    value: JsonObject = {"sk-1234": ["a sk-1234", 1, None, True, {"n": 1.5}]}
+    guarded = Exposure(MODE.BALANCED, POLICY).guard_value(value)
+    assert guarded == {"[REDACTED]": ("a [REDACTED]", 1, None, True, {"n": 1.5})}
+    assert Exposure(MODE.BALANCED).guard_value(value) is value

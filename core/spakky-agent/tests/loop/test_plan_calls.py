@@ -147,7 +147,9 @@ def test_what_is_shown_of_a_call_holds_no_sensitive_value() -> None:
     shown = str(shown_arguments(tool, LOGIN))
     assert "s3cret" not in shown
     assert "ann@example.org" not in shown
-    assert CallPlanner.is_storable(tool, without_secrets(tool, LOGIN))
+    planner = CallPlanner(CATALOG, {}, "r", durable=True)
+    assert planner.is_storable(tool, without_secrets(tool, LOGIN))
+    assert not planner.is_storable(tool, LOGIN)
     read = CATALOG.by_schema_name("read")
     assert shown_arguments(read, {"path": "a"}) == {"path": "a"}
     assert without_secrets(read, {"path": "a"}) == {"path": "a"}

@@ -151,7 +151,7 @@ async def test_a_compression_is_recorded_and_changes_no_earlier_record(build: Bu
     bench.agent.handler = Handler(COMPRESS)
     await bench.run(context=(LONG,))
     assert {key: tables.evidence[key].text for key in before} == before
-    kinds = [e.payload["kind"] for e in await optimisations(bench)]
+    kinds = [e.payload["action"]["kind"] for e in await optimisations(bench)]
     assert kinds == ["compression", "compression"]
     assert [p.content for p in bench.model.requests[1].context] == [LONG.content]
 

@@ -60,6 +60,8 @@ REQUEST = AgentApprovalRequest(
 )
 HOOK: AgentYield[object] = AgentYield(AgentYieldKind.PROGRESS, Message("hooked"))
 
+SPENT = {"steps": 2}
+
 SHOWN: list[tuple[Frame, object]] = [
     (TextShown("m", "hi"), MessageDeltaEvent(BY, "m", "hi")),
     (ReasoningShown("t", "hm"), ReasoningDeltaEvent(BY, "t", "hm")),
@@ -82,14 +84,15 @@ SHOWN: list[tuple[Frame, object]] = [
         CustomEvent(BY, "progress", {"message": "half", "current_step": "model"}, {"n": 1}),
     ),
     (
-        RunCompleted(object(), {"n": 1}, {"message_id": "m"}),
-        RunFinishedEvent(BY, metadata={"message_id": "m"}, result={"n": 1}),
+        RunCompleted(object(), {"n": 1}, {"message_id": "m"}, SPENT),
+        RunFinishedEvent(BY, metadata={"message_id": "m", "spent": SPENT}, result={"n": 1}),
     ),
     (
-        RunFailed("x.y", "no", retryable=True),
+        RunFailed("x.y", "no", retryable=True, spent=SPENT),
         RunFinishedEvent(
             BY,
             error={"code": "x.y", "message": "no", "retryable": True},
+            metadata={"spent": SPENT},
             status=AgentStatus.FAILED,
         ),
     ),
@@ -102,9 +105,10 @@ SHOWN: list[tuple[Frame, object]] = [
         ),
     ),
     (
-        RunCancelled("enough", "ann"),
+        RunCancelled("enough", "ann", SPENT),
         RunFinishedEvent(
             BY,
+            metadata={"spent": SPENT},
             error={
                 "code": "agent.run.cancelled",
                 "message": "enough",

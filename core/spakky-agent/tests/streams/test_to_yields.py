@@ -70,7 +70,11 @@ SHOWN: list[tuple[Frame, AgentYieldKind, object]] = [
         Tool("pay", "c", {}, "no", {"is_error": True}),
     ),
     (EvidenceShown(EVIDENCE), KIND.EVIDENCE, Evidence(EVIDENCE)),
-    (RunCompleted(3, 3, {"message_id": "m"}), KIND.FINAL, Final(3, {"message_id": "m"})),
+    (
+        RunCompleted(3, 3, {"message_id": "m"}, {"steps": 2}),
+        KIND.FINAL,
+        Final(3, {"message_id": "m", "spent": {"steps": 2}}),
+    ),
     (RunFailed("x.y", "no", retryable=True), KIND.ERROR, Error("x.y", "no", retryable=True)),
     (
         RunFailed("x.y", "no", status=AgentStatus.ACTIVE),

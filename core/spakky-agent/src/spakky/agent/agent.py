@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from inspect import isclass
 from typing import override
 
 from spakky.core.pod.annotations.pod import PodType
@@ -31,12 +30,10 @@ class Agent(AgentDefinition):
     @override
     def _initialize(self, obj: PodType) -> None:
         super()._initialize(obj)
-        if not isclass(obj):
-            return
-        if hasattr(obj, "execute"):
-            check_execute(obj)
+        if hasattr(self.type_, "execute"):
+            check_execute(self.type_)
         else:
-            obj.execute = execute  # type: ignore[attr-defined]  # the standard loop becomes the class's method
+            self.type_.execute = execute  # type: ignore[attr-defined]  # the standard loop becomes the class's method
 
     def validate_bootstrap(self) -> None:
         """Read what could not be read when the class was defined.

@@ -104,7 +104,7 @@ def validate_agent(agent: Agent, instance: object, container: IContainer | None)
         container: Where ports are looked up that were not injected; None when the instance cannot reach it.
 
     Raises:
-        AgentDefinitionError: A tool's signature cannot be offered to a model.
+        AgentDefinitionError: A tool's signature cannot be offered to a model, or the output type has no JSON form.
         AgentPersistenceConfigurationError: The agent is durable, and repositories are missing.
         AgentModelConfigurationError: The standard loop has no model to ask.
         AgentBootstrapError: A tool needs approval that a stateless agent cannot ask for, or an injected object is missing.
@@ -114,7 +114,7 @@ def validate_agent(agent: Agent, instance: object, container: IContainer | None)
     if not agent.has_standard_loop:
         return
     if find_model(instance) is None:
-        raise AgentModelConfigurationError(_no_model(agent))
+        raise AgentModelConfigurationError(_no_model(agent) + _hint(container))
     _check_approval(agent)
     find_tool_objects(instance, agent.spec.tools)
     for mate in agent.spec.teammates:
@@ -135,7 +135,7 @@ def _check_persistence(agent: Agent, instance: object, container: IContainer | N
     missing = [kind for kind in needed if not _is_there(kind, instance, container)]
     if not missing:
         return
-    raise AgentPersistenceConfigurationError(_no_repositories(agent, missing))
+    raise AgentPersistenceConfigurationError(_no_repositories(agent, missing) + _hint(container))
 
 
 def _is_there(kind: type[object], instance: object, container: IContainer | None) -> bool:

@@ -203,6 +203,17 @@ class AgentToolDescriptor:
         """
         return self._calls.bind(payload)
 
+    def name_arguments(self, payload: JsonObject) -> JsonObject:
+        """Give the arguments by name, neither decoded nor complete, whatever form they came in.
+
+        Args:
+            payload: The arguments, in any form that ``bind_invocation`` takes.
+
+        Raises:
+            AgentToolBindingError: An argument is unknown or given twice.
+        """
+        return self._calls.flatten(payload)
+
     def approval_context(self, payload: JsonObject) -> AgentToolApprovalContext:
         """Give what a person is shown who decides about a call.
 
@@ -214,7 +225,7 @@ class AgentToolDescriptor:
         """
         risk = [axis.value for axis in self.metadata.risk.axes]
         guarded = redact_fields(
-            self._calls.flatten(payload),
+            self.name_arguments(payload),
             self.schema.input_sensitive_fields,
             _SHOW_NOTHING.can_expose_value,
         )

@@ -44,7 +44,7 @@ class _OpenCall:
 
 
 class AnswerReader:
-    """One answer while it streams in. Text events are handled by ``take_text``, all others by ``take``."""
+    """One answer while it streams in. ``push_text`` takes the text of an event, ``take`` everything else of it."""
 
     def __init__(self, kit: RunKit, progress: Progress) -> None:
         self._kit = kit
@@ -71,18 +71,37 @@ class AnswerReader:
         """Give the finished calls, each with its own id, in the model's order."""
         return tuple(call.call for call in self._calls if call.call is not None)
 
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether reasoning is open, which comes out before the text that follows it."""
+        return self._reasoning is not None
+
+    def end_reasoning(self, _event: ModelStreamEvent | None = None) -> Iterator[Frame]:
+        """Finish the reasoning that is open, and give what it held back; text that follows it comes after it."""
+        channel, self._reasoning = self._reasoning, None
+        if channel is not None:
+            for piece in channel.finish():
+                yield ReasoningShown(self._reasoning_id, piece)
+
     def push_text(self, piece: str) -> tuple[str, ...]:
         """Take a piece of text and give what may be shown of it now."""
         self._has_text = True
         return self._text.push(piece)
 
     def take(self, event: ModelStreamEvent) -> Iterator[Frame]:
-        """Take any event that is no text, and give what it shows."""
+        """Take an event but for its text, and give what it shows."""
         if event.usage is not None:
             self.usage = event.usage
-        handle = _HANDLERS.get(event.kind)
-        if handle is not None:
-            yield from handle(self, event)
+        yield from _HANDLERS[event.kind](self, event)
+
+    def finish(self) -> Iterator[Frame]:
+        """Finish the answer. What a broken one holds back may be the half of a secret, and is not shown.
+
+        Raises:
+            AgentOutputGuardError: An audit found a raw match.
+        """
+        if self.error is None:
+            yield from self.flush()
 
     def flush(self) -> Iterator[Frame]:
         """Finish the texts that are open, and give what they held back.
@@ -90,10 +109,7 @@ class AnswerReader:
         Raises:
             AgentOutputGuardError: An audit found a raw match.
         """
-        if self._reasoning is not None:
-            channel, self._reasoning = self._reasoning, None
-            for piece in channel.finish():
-                yield ReasoningShown(self._reasoning_id, piece)
+        yield from self.end_reasoning()
         channel, self._text = self._text, self._kit.exposure.open_channel()
         for piece in channel.finish():
             yield TextShown(self.message_id, piece)
@@ -165,7 +181,11 @@ class AnswerReader:
     def _shown_text(self, call: ModelToolCall) -> str:
         tool = self._kit.find_tool(call.name)
         arguments = call.arguments if tool is None else shown_arguments(tool, call.arguments)
-        return self._kit.exposure.guard_text(json.dumps(arguments, ensure_ascii=False))
+        return json.dumps(self._kit.exposure.guard_value(arguments), ensure_ascii=False)
+
+    def guard(self, value: JsonValue) -> JsonValue:
+        """Guard a value that is no stream."""
+        return self._kit.exposure.guard_value(value)
 
     def _find(self, call: ModelToolCall | None, *, unfinished: bool = False) -> _OpenCall | None:
         candidates = [c for c in self._calls if not (unfinished and c.finished)]
@@ -178,14 +198,14 @@ class AnswerReader:
         return candidates[-1] if candidates else None
 
 
-def _progress(_reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
-    message = event.metadata.get("message")
+def _progress(reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
+    message = reader.guard(event.metadata.get("message"))
     if isinstance(message, str) and message.strip():
         yield ProgressShown(message, "model")
 
 
 def _structured(reader: AnswerReader, event: ModelStreamEvent) -> Iterator[Frame]:
-    reader.structured = event.structured_output
+    reader.structured = reader.guard(event.structured_output)
     return iter(())
 
 
@@ -203,6 +223,8 @@ _HANDLERS: Mapping[
     ModelStreamEventKind, Callable[[AnswerReader, ModelStreamEvent], Iterator[Frame]]
 ] = MappingProxyType(
     {
+        ModelStreamEventKind.TOKEN_DELTA: AnswerReader.end_reasoning,
+        ModelStreamEventKind.MESSAGE_DELTA: AnswerReader.end_reasoning,
         ModelStreamEventKind.REASONING_DELTA: AnswerReader.reason,
         ModelStreamEventKind.TOOL_CALL_START: AnswerReader.start_call,
         ModelStreamEventKind.TOOL_CALL_ARGS_DELTA: AnswerReader.take_arguments,

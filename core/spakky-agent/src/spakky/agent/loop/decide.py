@@ -126,7 +126,10 @@ def _poll(progress: Progress, _spec: AgentExecutionSpec) -> Step:
 
 def _ask(progress: Progress, spec: AgentExecutionSpec) -> Step:
     reached = None if progress.asking else find_reached(spec.limits, progress.spent)
-    return AskModel() if reached is None else _limit(*reached)
+    if reached is not None:
+        return _limit(*reached)
+    # A turn that holds nothing but mistakes of the model comes here without passing through CALLING.
+    return _tool_call_limit(progress, spec) or AskModel()
 
 
 def _call(progress: Progress, spec: AgentExecutionSpec) -> Step:

@@ -7,10 +7,11 @@ from spakky.agent.contracts.execution import RejectionPolicy
 from spakky.agent.contracts.model_message import ModelMessage
 from spakky.agent.contracts.signals import AgentSignal
 from spakky.agent.error import AgentApprovalDecisionError, AgentToolBindingError
+from spakky.agent.json_value import JsonValue, clean_value
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import Decided
 from spakky.agent.loop.progress import CallStage, CallState, Progress
-from spakky.agent.loop.tool_result import render_result
+from spakky.agent.loop.tool_result import remembered_result, render_result
 from spakky.agent.rules.approval import parse_agent_approval_decision_signal
 from spakky.agent.rules.history import answer_call
 
@@ -46,7 +47,7 @@ def _apply(
         return _forward(signal, decision, call)
     match decision.decision:
         case ApprovalDecision.APPROVE if decision.has_result:
-            message = render_result(call, decision.result)
+            message = render_result(call, _supplied(kit, call, decision.result))
             done = replace(call, stage=CallStage.DONE, note=None)
             return Decided(signal.id, decision, done, answer=message)
         case ApprovalDecision.APPROVE if call.uncertain and not call.storable:
@@ -64,6 +65,13 @@ def _apply(
             return Decided(signal.id, decision, done, answer=_refusal(call, decision.comment))
         case _:
             return Decided(signal.id, decision, call)
+
+
+def _supplied(kit: RunKit, call: CallState, result: JsonValue) -> JsonValue:
+    """Give a result that a person supplied; what its tool marks as secret is kept no more than if it had run."""
+    tool = kit.find_tool(call.call.name)
+    result = clean_value(result)
+    return result if tool is None else remembered_result(tool, result)
 
 
 def is_child_request(call: CallState) -> bool:

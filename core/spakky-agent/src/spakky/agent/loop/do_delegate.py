@@ -70,6 +70,10 @@ async def run_delegate(
         yield failed(
             call, kit.find_tool(call.call.name), f"{teammate.name} could not be run: {error}"
         )
+    except Exception as error:  # noqa: BLE001 - whatever a delegate raises is told as its failure
+        # Its text stays out, since it was written for the delegate's own log.
+        why = f"{teammate.name} could not be run: its delegate raised {type(error).__name__}."
+        yield failed(call, kit.find_tool(call.call.name), why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Makes one model call: builds the request, passes the stream on, and says what came of it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
 from spakky.agent.contracts.cancellation import (
@@ -39,14 +39,16 @@ async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | O
     yield StepStarted(progress.step_name)
     reader = AnswerReader(kit, progress)
     stream = _OpenStream(progress.model_action_id)
+    context = GatheredContext()
     outcome: Outcome | None = None
     try:
-        async with aclosing(_answer(kit, progress, stream, reader)) as items:
+        async with aclosing(gather_context(kit, progress, context)) as items:
             async for item in items:
                 yield item
+        async with aclosing(_answer(kit, progress, context, stream, reader)) as frames:
+            async for frame in frames:
+                yield frame
         outcome = outcome_of(kit, progress, reader)
-        for frame in final_text(kit, outcome):
-            yield frame
     except Tripped:
         outcome = None
     except Exception as error:  # noqa: BLE001 - whatever a backend raises ends the call, typed
@@ -68,12 +70,12 @@ async def ask_model(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | O
 
 
 async def _answer(
-    kit: RunKit, progress: Progress, stream: "_OpenStream", reader: AnswerReader
-) -> AsyncGenerator[Frame | Outcome, None]:
-    context = GatheredContext()
-    async with aclosing(gather_context(kit, progress, context)) as items:
-        async for item in items:
-            yield item
+    kit: RunKit,
+    progress: Progress,
+    context: GatheredContext,
+    stream: "_OpenStream",
+    reader: AnswerReader,
+) -> AsyncGenerator[Frame, None]:
     request = await kit.gate.wait(build_request(kit, progress, context.packs, context.manifest))
     gate, wait, message_id = kit.gate, kit.gate.wait, reader.message_id
     following = stream.open(kit, request)
@@ -85,15 +87,16 @@ async def _answer(
             event = await wait(following())
         except StopAsyncIteration:
             break
-        if event.kind is _TOKEN or event.kind is _MESSAGE:
+        is_text = event.kind is _TOKEN or event.kind is _MESSAGE
+        if not is_text or reader.is_reasoning:
+            for frame in reader.take(event):
+                yield frame
+        if is_text:
             for text in reader.push_text(event.token_delta or event.message_delta or ""):
                 yield TextShown(message_id, text)
-            continue
-        for frame in reader.take(event):
-            yield frame
-        if event.kind is _DONE:
+        elif event.kind is _DONE:
             break
-    for frame in reader.flush():
+    for frame in reader.finish():
         yield frame
 
 
@@ -157,15 +160,6 @@ def _final(kit: RunKit, reader: AnswerReader, text: str) -> tuple[FinalAnswer | 
     reason = reader.metadata.get("finish_reason")
     metadata = FrozenObject({} if reason is None else {"finish_reason": reason})
     return FinalAnswer(text, reader.message_id, output, metadata), None
-
-
-def final_text(kit: RunKit, outcome: Outcome) -> Iterator[Frame]:
-    """Give the answer's text where nothing of it was shown while it streamed in."""
-    if not kit.exposure.shows_only_final or not isinstance(outcome, Answered):
-        return
-    answer = outcome.answer
-    if answer is not None and answer.text:
-        yield TextShown(answer.message_id, answer.text)
 
 
 def _broke(error: Exception, *, asked: bool) -> Outcome:

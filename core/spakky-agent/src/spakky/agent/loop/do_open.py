@@ -1,6 +1,7 @@
 """Opens a run: takes its lease, loads or creates it, and works out where a stored one goes on."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
@@ -44,8 +45,9 @@ async def open_run(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | Ou
         kit.run_id, stored.state.checkpoint, standing_of(stored.state), stored.transcript
     )
     if stored.state.status in ENDED:
-        async for frame in _show_again(kit, restored):
-            yield frame
+        async with aclosing(_show_again(kit, restored)) as items:
+            async for item in items:
+                yield item
         return
     seeds = await kit.dialogue.load()
     seeds = seeds[: seed_count(stored.state.checkpoint)]

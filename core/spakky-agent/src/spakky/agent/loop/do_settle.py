@@ -10,7 +10,7 @@ from spakky.agent.contracts.signals import AgentSignal, AgentSignalKind
 from spakky.agent.error import AgentRunRefusedError
 from spakky.agent.loop.children import ChildOrder
 from spakky.agent.loop.do_delegate import child_run_id
-from spakky.agent.loop.frames import ChildShown, Frame
+from spakky.agent.loop.frames import ChildShown, Frame, TextShown
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import CleanedUp, Outcome, Settled
 from spakky.agent.loop.progress import CallState, Completed, Progress
@@ -64,7 +64,11 @@ async def settle_run(
         await kit.dialogue.record(
             first_instruction(progress), ending.answer.text, again=progress.resumed
         )
-    stored = ending.answer.output
+    answer = ending.answer
+    if kit.exposure.shows_only_final and answer.text:
+        # Nothing of it was shown while it streamed in, and only now it is certain to be the run's answer.
+        yield TextShown(answer.message_id, answer.text)
+    stored = answer.output
     yield Settled(ending, kit.output.decode(stored), stored)
 
 

@@ -118,7 +118,8 @@ async def run_call(kit: RunKit, call: CallState) -> Outcome:
             result = await dispatcher.dispatch(ready)
         return returned(call, tool, encode_value(result))
     except AgentAuthRequiredError as error:
-        return AuthNeeded(error.provider, error.prompt, call)
+        prompt = redact_text(clean_failure(call, tool, error.prompt), secrets)
+        return AuthNeeded(error.provider, prompt, call)
     except (AgentToolBindingError, AgentToolDispatchError) as error:
         return mistake_of(call, str(error), tool)
     except AgentToolError as error:

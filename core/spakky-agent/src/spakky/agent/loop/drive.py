@@ -16,6 +16,7 @@ from spakky.agent.loop.do_tools import run_calls
 from spakky.agent.loop.facts import facts_begun, facts_of
 from spakky.agent.loop.fold import fold
 from spakky.agent.loop.frames import ApprovalAsked, EvidenceShown, Frame, RunFailed
+from spakky.agent.loop.guard_outcome import guard_outcome
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import Outcome, Settled
 from spakky.agent.loop.progress import Abandoned, Completed, Ending, Paused, Phase, Progress
@@ -99,6 +100,7 @@ class Drive:
     async def _take(self, outcome: Outcome) -> bool:
         """Fold an outcome; True when it has been put on disk, or the run is let go of."""
         spec = self._kit.spec
+        outcome = guard_outcome(outcome, self._kit.exposure)
         before = self.progress
         after = fold(before, outcome, spec)
         self._kit.journal.note(facts_of(before, outcome, after))

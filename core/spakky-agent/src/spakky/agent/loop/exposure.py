@@ -1,6 +1,7 @@
 """How the text of a run leaves it: at once, behind a redaction session, or only when it is complete."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never, override
 
@@ -10,6 +11,7 @@ from spakky.agent.guards.stream_redaction import (
     StreamingRedactionPolicy,
     StreamingRedactionSession,
 )
+from spakky.agent.json_value import FrozenObject, JsonValue
 
 type HoldBack = Literal["minimal", "buffer"]
 
@@ -161,6 +163,26 @@ class Exposure:
         if self.policy is None:
             return OpenChannel()
         return GuardedChannel(self.policy, hold_back=hold_back)
+
+    def guard_value(self, value: JsonValue) -> JsonValue:
+        """Guard every text and key of a JSON value that is already complete.
+
+        Raises:
+            AgentOutputGuardError: The audit found a raw match.
+        """
+        if self.policy is None:
+            return value
+        match value:
+            case str():
+                return self.guard_text(value)
+            case None | bool() | int() | float():
+                return value
+            case Mapping():
+                return FrozenObject(
+                    (self.guard_text(key), self.guard_value(item)) for key, item in value.items()
+                )
+            case _:
+                return tuple(self.guard_value(item) for item in value)
 
     def guard_text(self, text: str) -> str:
         """Guard a text that is already complete.

@@ -1,6 +1,6 @@
 """Plans the tool calls of one answer: names and binds each, replaces secrets, and finds those that need consent. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -10,9 +10,15 @@ from spakky.agent.declare.catalog import AgentToolCatalog, AgentToolDescriptor
 from spakky.agent.error import AgentToolBindingError, AgentToolDispatchError
 from spakky.agent.guards.exposure import EvidenceExposurePolicy
 from spakky.agent.guards.redact import redact_fields, sensitive_values
-from spakky.agent.guards.sensitive import SecretField, SensitiveField, SensitiveFieldDescriptor
+from spakky.agent.guards.sensitive import (
+    REDACTED_TEXT,
+    SecretField,
+    SensitiveField,
+    SensitiveFieldDescriptor,
+)
 from spakky.agent.json_value import (
     EMPTY_OBJECT,
+    FrozenObject,
     JsonObject,
     JsonValue,
     clean_text,
@@ -188,8 +194,7 @@ def shown_arguments(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObj
     fields = tool.schema.input_sensitive_fields
     if not fields:
         return arguments
-    guarded = redact_fields(arguments, fields, _SHOWN.can_expose_value)
-    return guarded if isinstance(guarded, dict) else EMPTY_OBJECT
+    return _guarded(named_arguments(tool, arguments), fields, _SHOWN.can_expose_value)
 
 
 def without_secrets(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
@@ -197,7 +202,35 @@ def without_secrets(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObj
     fields = secret_fields(tool)
     if not fields:
         return arguments
-    guarded = redact_fields(arguments, fields, may_be_stored)
+    named = named_arguments(tool, arguments)
+    guarded = _guarded(named, fields, may_be_stored)
+    return arguments if guarded == named and _is_known(tool, arguments) else guarded
+
+
+def named_arguments(tool: AgentToolDescriptor, arguments: JsonObject) -> JsonObject:
+    """Give the arguments by name, as the descriptors of the sensitive ones know them.
+
+    Of arguments that do not fit, nobody knows which hold what, so that every value is hidden.
+    """
+    if _is_known(tool, arguments):
+        return tool.name_arguments(arguments)
+    return FrozenObject(dict.fromkeys(arguments, REDACTED_TEXT))
+
+
+def _is_known(tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
+    try:
+        tool.name_arguments(arguments)
+    except AgentToolBindingError:
+        return False
+    return True
+
+
+def _guarded(
+    arguments: JsonObject,
+    fields: Sequence[SensitiveFieldDescriptor],
+    can_expose: Callable[[SensitiveField | SecretField], bool],
+) -> JsonObject:
+    guarded = redact_fields(arguments, fields, can_expose)
     return guarded if isinstance(guarded, dict) else EMPTY_OBJECT
 
 
@@ -209,7 +242,7 @@ def secret_fields(tool: AgentToolDescriptor) -> tuple[SensitiveFieldDescriptor, 
 
 def holds_only_references(tool: AgentToolDescriptor, arguments: JsonObject) -> bool:
     """Say whether every secret among the arguments is named and not given."""
-    values = sensitive_values(arguments, secret_fields(tool))
+    values = sensitive_values(named_arguments(tool, arguments), secret_fields(tool))
     return all(value.startswith(SECRET_SCHEME) for value in values)
 
 

@@ -9,7 +9,7 @@ from spakky.agent.guards.redact import sensitive_values
 from spakky.agent.guards.sensitive import SecretRef
 from spakky.agent.json_value import FrozenObject, JsonValue
 from spakky.agent.loop.kit import RunKit
-from spakky.agent.loop.plan_calls import secret_fields
+from spakky.agent.loop.plan_calls import named_arguments, secret_fields
 from spakky.agent.loop.progress import CallState
 from spakky.agent.ports.secrets import SECRET_SCHEME
 
@@ -24,7 +24,7 @@ async def resolve_secrets(
     """
     if kit.secrets is None:
         return call.call, ()
-    values = sensitive_values(call.call.arguments, secret_fields(tool))
+    values = sensitive_values(named_arguments(tool, call.call.arguments), secret_fields(tool))
     found: dict[str, str] = {}
     for reference in values:
         if reference.startswith(SECRET_SCHEME):

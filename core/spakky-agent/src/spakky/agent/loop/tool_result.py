@@ -12,7 +12,7 @@ from spakky.agent.guards.redact import redact_fields, redact_text, sensitive_val
 from spakky.agent.guards.sensitive import SensitiveFieldDescriptor
 from spakky.agent.json_value import JsonObject, JsonValue, clean_value
 from spakky.agent.loop.outcomes import CallReturned
-from spakky.agent.loop.plan_calls import may_be_stored, shown_result
+from spakky.agent.loop.plan_calls import may_be_stored, named_arguments, shown_result
 from spakky.agent.loop.progress import CallStage, CallState
 from spakky.agent.rules.history import answer_call
 
@@ -30,13 +30,19 @@ def returned(call: CallState, tool: AgentToolDescriptor, result: JsonValue) -> C
     """
     result = clean_value(result)
     fields = tool.schema.output_sensitive_fields
-    remembered = redact_fields(result, fields, may_be_stored) if fields else result
+    remembered = remembered_result(tool, result)
     shown = redact_fields(result, fields, _SHOWN.can_expose_value) if fields else result
     message = render_result(call, remembered, tool.metadata.result_budget.max_bytes)
     done = replace(call, stage=CallStage.DONE)
     return CallReturned(
         done, message, shown_result(done, message, shown, tool), _capture(tool, result, fields)
     )
+
+
+def remembered_result(tool: AgentToolDescriptor, result: JsonValue) -> JsonValue:
+    """Give a result as the transcript keeps it and the model reads it: without secrets."""
+    fields = tool.schema.output_sensitive_fields
+    return redact_fields(result, fields, may_be_stored) if fields else result
 
 
 def failed(call: CallState, tool: AgentToolDescriptor | None, text: str) -> CallReturned:
@@ -51,7 +57,8 @@ def clean_failure(call: CallState, tool: AgentToolDescriptor | None, text: str) 
     """Take the call's sensitive arguments out of a text that its tool wrote."""
     if tool is None:
         return text
-    values = sensitive_values(call.call.arguments, tool.schema.input_sensitive_fields)
+    fields = tool.schema.input_sensitive_fields
+    values = sensitive_values(named_arguments(tool, call.call.arguments), fields)
     return redact_text(text, values) if values else text
 
 

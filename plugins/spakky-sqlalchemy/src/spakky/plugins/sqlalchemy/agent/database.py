@@ -13,6 +13,11 @@ from spakky.agent.error import (
 )
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
+from spakky.plugins.sqlalchemy.agent.driver_access import (
+    borrow_driver,
+    fetch_from_postgresql,
+    run_in_sqlite,
+)
 from spakky.plugins.sqlalchemy.agent.failures import driver_error, persistence_errors
 from spakky.plugins.sqlalchemy.agent.flush_postgresql import flush_to_postgresql
 from spakky.plugins.sqlalchemy.agent.flush_sqlite import flush_to_sqlite
@@ -28,6 +33,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 
+# Each database has its own mark for a value.
+_PENDING_ON_SQLITE = (
+    "SELECT 1 FROM spakky_agent_signals WHERE state_id = ? AND consumed_at IS NULL LIMIT 1"
+)
+_PENDING_ON_POSTGRESQL = _PENDING_ON_SQLITE.replace("?", "$1")
+
 
 class AgentDatabase:
     """Runs the work of the repositories, each piece in a transaction of its own.
@@ -41,6 +52,7 @@ class AgentDatabase:
     def __init__(self, engines: DatabaseEngines) -> None:
         self._engines = engines
         self._url = engines.settings.database_url
+        self._is_sqlite = engines.settings.is_sqlite
         self._busy_seconds = engines.settings.busy_timeout_seconds
         self._gate = SchemaGate(engines.settings)
 
@@ -60,6 +72,10 @@ class AgentDatabase:
             AgentPersistenceError: The database failed.
         """
         return await settle(self._read(action, work))
+
+    async def has_pending_signals(self, action: str, state_id: str) -> bool:
+        """Tell whether a run has a signal that was not consumed. As ``read`` otherwise."""
+        return await settle(self._look(action, state_id))
 
     async def write[T](self, action: str, work: Work[T]) -> T:
         """Run statements that write, in one transaction. As ``read`` otherwise."""
@@ -98,6 +114,27 @@ class AgentDatabase:
                     if not deadline.allows_retry(error):
                         raise
 
+    async def _look(self, action: str, state_id: str) -> bool:
+        with persistence_errors(self._url, action):
+            await self._open()
+            deadline = LockDeadline(self._busy_seconds)
+            while True:
+                try:
+                    async with borrow_driver(self._engines.engine) as driver:
+                        return await self._find_pending(driver, state_id) is not None
+                except sqlite3.OperationalError as error:
+                    # As in _read.
+                    if not deadline.allows_retry(error):
+                        raise
+
+    async def _find_pending(self, driver: object, state_id: str) -> object:
+        if self._is_sqlite:
+            return await run_in_sqlite(
+                driver,
+                lambda database: database.execute(_PENDING_ON_SQLITE, (state_id,)).fetchone(),
+            )
+        return await fetch_from_postgresql(driver, _PENDING_ON_POSTGRESQL, (state_id,))
+
     async def _write[T](self, action: str, work: Work[T]) -> T:
         with persistence_errors(self._url, action):
             await self._open()
@@ -106,7 +143,7 @@ class AgentDatabase:
 
     def _writing(self) -> AbstractAsyncContextManager[None]:
         """Wait for the other writers of this loop on SQLite, which has one writer at a time."""
-        return self._engines.write_lock if self.dialect == "sqlite" else nullcontext()
+        return self._engines.write_lock if self._is_sqlite else nullcontext()
 
     async def _commit(self, action: str, writes: WriteSet, lease: AgentLease | None) -> None:
         with persistence_errors(self._url, action):
@@ -121,11 +158,11 @@ class AgentDatabase:
                 raise AgentPersistenceError(message) from None
 
     async def _flush(self, writes: WriteSet, lease: AgentLease | None) -> None:
-        async with self._writing(), self._engines.autocommit_engine.connect() as connection:
-            if self.dialect == "postgresql":
-                await flush_to_postgresql(connection, writes, lease)
+        async with self._writing(), borrow_driver(self._engines.engine) as driver:
+            if self._is_sqlite:
+                await flush_to_sqlite(driver, writes, lease, self._busy_seconds)
             else:
-                await flush_to_sqlite(connection, writes, lease, self._busy_seconds)
+                await flush_to_postgresql(driver, writes, lease)
 
     async def _open(self) -> None:
         if not self._gate.is_open:

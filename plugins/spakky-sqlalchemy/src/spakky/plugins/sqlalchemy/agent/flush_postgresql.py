@@ -13,18 +13,18 @@ order of their own; each one that must come after the lease check or the numberi
 # Statements are put together from constants of this module; every value is a parameter.
 # ruff: noqa: S608
 
+import re
 from functools import lru_cache
 
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
+from spakky.plugins.sqlalchemy.agent.driver_access import fetch_from_postgresql
 from spakky.plugins.sqlalchemy.agent.failures import sqlstate_of
 from spakky.plugins.sqlalchemy.agent.rows import Row, RowValue
 from spakky.plugins.sqlalchemy.agent.write_set import WriteSet
 from spakky.plugins.sqlalchemy.column_types import to_iso
 from spakky.plugins.sqlalchemy.json_text import Json, dump_json
-from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 _REFUSED = "SA001"
 _COLLISIONS = frozenset({"40001", "40P01"})
@@ -155,10 +155,16 @@ _CONDITIONS = {
 
 type _Parameter = str | int | list[str]
 
+_NAMED = re.compile(r":([a-z_]+)")
+
 
 @lru_cache(maxsize=256)
-def _statement(parts: frozenset[str]) -> TextClause:
-    """Put the statement together; there are few combinations, and each is prepared once."""
+def _statement(parts: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """Put the statement together; there are few combinations, and each is prepared once.
+
+    Returns:
+        The statement as the driver takes it, and the names of its values in their order.
+    """
     # Referring to the lease makes it be looked at, and locked, before anything is written.
     gate = "EXISTS (SELECT FROM lease)" if "lease_fence" in parts else "true"
     bodies = [body.replace("$gate", gate) for name, body in _PARTS.items() if name in parts]
@@ -168,16 +174,16 @@ def _statement(parts: frozenset[str]) -> TextClause:
         if name in parts
     ]
     outcome = f"CASE {' '.join(checks)} ELSE 0 END" if checks else "0"
-    return text(f"WITH {', '.join(bodies)} SELECT {outcome}")
+    named = f"WITH {', '.join(bodies)} SELECT {outcome}"
+    names = tuple(dict.fromkeys(_NAMED.findall(named)))
+    return _NAMED.sub(lambda match: f"${names.index(match[1]) + 1}", named), names
 
 
-async def flush_to_postgresql(
-    connection: AsyncConnection, writes: WriteSet, lease: AgentLease | None
-) -> None:
+async def flush_to_postgresql(driver: object, writes: WriteSet, lease: AgentLease | None) -> None:
     """Write everything in one round trip.
 
     Args:
-        connection: A connection in autocommit.
+        driver: A borrowed connection.
         writes: What to write; not empty unless there is a lease to check.
         lease: The lease under which the writer acts.
 
@@ -185,18 +191,18 @@ async def flush_to_postgresql(
         CommitRefusedError: A condition failed; nothing was written.
     """
     parameters = _parameters(writes, lease)
-    statement = _statement(frozenset(_PARTS.keys() & parameters.keys()))
+    statement, names = _statement(frozenset(_PARTS.keys() & parameters.keys()))
+    values = [parameters[name] for name in names]
     attempts_left = _ATTEMPTS
     while True:
         attempts_left -= 1
         try:
-            await connection.execute(statement, parameters)
+            await fetch_from_postgresql(driver, statement, values)
         except DBAPIError as error:
             state = sqlstate_of(error)
             if state == _REFUSED:
-                # The message is the reason alone; the driver puts its own class before it.
-                reason = str(error.orig).rpartition(" ")[2]
-                raise CommitRefusedError(Refusal(reason)) from None
+                # The message is the reason alone.
+                raise CommitRefusedError(Refusal(str(error.orig))) from None
             # PostgreSQL undid the statement to end a deadlock; it can simply be sent again.
             if state not in _COLLISIONS or attempts_left == 0:
                 raise

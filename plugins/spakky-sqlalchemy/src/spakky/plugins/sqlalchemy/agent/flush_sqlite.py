@@ -1,26 +1,25 @@
 """Writes a write set to SQLite in one IMMEDIATE transaction.
 
-The statements go to the driver as they are, each in one call: a boundary is written between any two
-steps of a run, and SQLAlchemy's own layers would take most of its time.
+A boundary is written between any two steps of a run. SQLAlchemy's own layers would take most of its
+time, and so would a trip to the driver's thread for each statement; so the statements go to the
+library as they are, all in one trip.
 """
 
 # Statements are put together from constants of this module; every value is a parameter.
 # ruff: noqa: S608
 
-from collections.abc import Iterable, Sequence
-from typing import cast
-
-from aiosqlite import Connection, OperationalError
+import sqlite3
+from collections.abc import Sequence
 
 from spakky.agent.ports.repositories import AgentLease
 from spakky.plugins.sqlalchemy.agent.commit_refusal import CommitRefusedError, Refusal
+from spakky.plugins.sqlalchemy.agent.driver_access import run_in_sqlite
 from spakky.plugins.sqlalchemy.agent.rows import Row, RowValue
 from spakky.plugins.sqlalchemy.agent.tables import evidence, signals, states
 from spakky.plugins.sqlalchemy.agent.times import SQLITE_NOW
 from spakky.plugins.sqlalchemy.agent.write_set import StateWrite, WriteSet
 from spakky.plugins.sqlalchemy.column_types import to_iso
 from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 _STATE_COLUMNS = tuple(column.name for column in states.columns if column.name != "seq")
 _SIGNAL_COLUMNS = tuple(column.name for column in signals.columns if column.name != "seq")
@@ -58,7 +57,7 @@ type _Value = str | int | None
 
 
 async def flush_to_sqlite(
-    connection: AsyncConnection,
+    driver: object,
     writes: WriteSet,
     lease: AgentLease | None,
     busy_timeout_seconds: float,
@@ -66,7 +65,7 @@ async def flush_to_sqlite(
     """Write everything in a transaction of its own.
 
     Args:
-        connection: A connection in autocommit.
+        driver: A borrowed connection.
         writes: What to write.
         lease: The lease under which the writer acts.
         busy_timeout_seconds: How long to wait for another writer.
@@ -74,88 +73,79 @@ async def flush_to_sqlite(
     Raises:
         CommitRefusedError: A condition failed; nothing was written.
     """
-    raw = await connection.get_raw_connection()
-    # SQLAlchemy does not know the driver's types; the engine on SQLite is one of aiosqlite.
-    driver = cast(Connection, raw.driver_connection)
-    try:
-        await _begin(driver, LockDeadline(busy_timeout_seconds))
-        await _write(driver, writes, lease)
-        await driver.execute_fetchall("COMMIT")
-    except BaseException:
-        # Also after a COMMIT that failed, for example on a full disk; without effect otherwise.
-        await driver.rollback()
-        raise
-
-
-async def _begin(driver: Connection, deadline: LockDeadline) -> None:
+    deadline = LockDeadline(busy_timeout_seconds)
     while True:
         try:
-            await driver.execute_fetchall("BEGIN IMMEDIATE")
-        except OperationalError as error:
+            await run_in_sqlite(driver, lambda database: _transact(database, writes, lease))
+        except sqlite3.OperationalError as error:
+            # Nothing of a transaction that was refused is left, so it can simply be begun again.
             if not deadline.allows_retry(error):
                 raise
         else:
             return
 
 
-async def _write(driver: Connection, writes: WriteSet, lease: AgentLease | None) -> None:
+def _transact(database: sqlite3.Connection, writes: WriteSet, lease: AgentLease | None) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        _write(database, writes, lease)
+        database.execute("COMMIT")
+    except BaseException:
+        # Also after a COMMIT that failed, for example on a full disk; without effect otherwise.
+        database.rollback()
+        raise
+
+
+def _write(database: sqlite3.Connection, writes: WriteSet, lease: AgentLease | None) -> None:
     if lease is not None:
         identity = (lease.state_id, lease.owner, lease.fence)
-        if not await driver.execute_fetchall(_CHECK_LEASE, identity):
+        if not database.execute(_CHECK_LEASE, identity).fetchall():
             raise CommitRefusedError(Refusal.LEASE)
     for write in writes.states.values():
-        await _save_state(driver, write)
-    await _consume(driver, writes.consumed)
+        _save_state(database, write)
+    _consume(database, writes.consumed)
     for state_id, messages in writes.messages.items():
-        await _append_messages(driver, state_id, messages)
-    await _insert_rows(driver, _ADD_SIGNAL, _SIGNAL_COLUMNS, writes.signals)
-    await _insert_rows(driver, _ADD_EVIDENCE, _EVIDENCE_COLUMNS, writes.evidence)
+        _append_messages(database, state_id, messages)
+    _insert_rows(database, _ADD_SIGNAL, _SIGNAL_COLUMNS, writes.signals)
+    _insert_rows(database, _ADD_EVIDENCE, _EVIDENCE_COLUMNS, writes.evidence)
 
 
-async def _save_state(driver: Connection, write: StateWrite) -> None:
+def _save_state(database: sqlite3.Connection, write: StateWrite) -> None:
     if write.expected_version == 0:
-        saved = await driver.execute_fetchall(_CREATE_STATE, _values(write.row, _STATE_COLUMNS))
+        saved = database.execute(_CREATE_STATE, _values(write.row, _STATE_COLUMNS)).fetchall()
     else:
         known = (_scalar(write.row["id"]), write.expected_version)
         values = (*_values(write.row, _CHANGED_COLUMNS), *known)
-        saved = await driver.execute_fetchall(_UPDATE_STATE, values)
+        saved = database.execute(_UPDATE_STATE, values).fetchall()
     if not saved:
         raise CommitRefusedError(Refusal.STATE)
 
 
-async def _consume(driver: Connection, signal_ids: Sequence[str]) -> None:
+def _consume(database: sqlite3.Connection, signal_ids: Sequence[str]) -> None:
     if not signal_ids:
         return
     marks = ", ".join("?" * len(signal_ids))
-    consumed = await driver.execute_fetchall(
+    consumed = database.execute(
         f"UPDATE {signals.name} SET consumed_at = {SQLITE_NOW} "
         f"WHERE id IN ({marks}) AND consumed_at IS NULL RETURNING id",
         signal_ids,
-    )
-    if len(list(consumed)) != len(signal_ids):
+    ).fetchall()
+    if len(consumed) != len(signal_ids):
         raise CommitRefusedError(Refusal.SIGNAL)
 
 
-async def _append_messages(driver: Connection, state_id: str, messages: Sequence[str]) -> None:
-    [(total,)] = await driver.execute_fetchall(_COUNT_MESSAGES, (state_id, len(messages)))
+def _append_messages(database: sqlite3.Connection, state_id: str, messages: Sequence[str]) -> None:
+    [(total,)] = database.execute(_COUNT_MESSAGES, (state_id, len(messages))).fetchall()
     first = total - len(messages)
     rows = [(state_id, first + offset, str(message)) for offset, message in enumerate(messages)]
-    await _execute_many(driver, _ADD_MESSAGE, rows)
+    database.executemany(_ADD_MESSAGE, rows)
 
 
-async def _insert_rows(
-    driver: Connection, statement: str, columns: Sequence[str], rows: Sequence[Row]
+def _insert_rows(
+    database: sqlite3.Connection, statement: str, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
     if rows:
-        await _execute_many(driver, statement, [_values(row, columns) for row in rows])
-
-
-async def _execute_many(
-    driver: Connection, statement: str, rows: Iterable[tuple[_Value, ...]]
-) -> None:
-    async with driver.executemany(statement, rows):
-        # Leaving the block closes the cursor in the connection's own thread.
-        return
+        database.executemany(statement, [_values(row, columns) for row in rows])
 
 
 def _values(row: Row, columns: Sequence[str]) -> tuple[_Value, ...]:

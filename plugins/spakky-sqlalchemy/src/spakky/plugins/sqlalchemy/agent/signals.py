@@ -38,6 +38,10 @@ class SqlAgentSignalRepository(IAgentSignalRepository):
 
     @override
     async def list_pending(self, state_id: str) -> Sequence[AgentSignal]:
+        action = f"list the signals of run {state_id!r}"
+        # Asked at every boundary of a run, and nearly always in vain.
+        if not await self._database.has_pending_signals(action, state_id):
+            return ()
         query = (
             select(signals)
             .where(signals.c.state_id == state_id, signals.c.consumed_at.is_(None))
@@ -47,7 +51,7 @@ class SqlAgentSignalRepository(IAgentSignalRepository):
         async def load(connection: AsyncConnection) -> tuple[AgentSignal, ...]:
             return tuple(map(row_to_signal, (await connection.execute(query)).mappings()))
 
-        return await self._database.read(f"list the signals of run {state_id!r}", load)
+        return await self._database.read(action, load)
 
     @override
     async def mark_consumed(self, signal_id: str) -> AgentSignal:

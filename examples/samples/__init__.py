@@ -1,0 +1,1 @@
+"""The samples of the documents as modules that can be run."""

@@ -6,7 +6,7 @@ help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
 
 install:  ## Make the environment
-	command -v uv >/dev/null 2>&1 || pip install uv
+	uv --version >/dev/null 2>&1 || pip install uv
 	uv sync
 
 format:  ## Format the code and fix what can be fixed

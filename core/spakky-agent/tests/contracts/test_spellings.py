@@ -122,7 +122,7 @@ FIELDS: tuple[tuple[type[object], str], ...] = (
     ),
     (
         model_stream.ModelUsage,
-        "input_tokens= output_tokens= total_tokens= cached_input_tokens= reasoning_tokens=",
+        "input_tokens= output_tokens= total_tokens= cached_input_tokens= reasoning_tokens= cost=",
     ),
     (model_stream.ModelError, "code message retryable= metadata="),
     (model_stream.ModelResponse, "content structured_output= tool_calls= usage= metadata="),
@@ -204,7 +204,7 @@ FIELDS: tuple[tuple[type[object], str], ...] = (
     (
         execution.AgentExecutionLimits,
         "timeout_seconds= max_steps= max_tool_calls= max_total_tokens= max_parallel_tools="
-        " max_output_repairs=",
+        " max_output_repairs= max_cost=",
     ),
     (execution.AgentRunResult, "state_id status tool_calls evidence_count output_text="),
     (

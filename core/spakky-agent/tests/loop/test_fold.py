@@ -429,11 +429,12 @@ def test_a_cancel_goes_to_cleaning_and_takes_back_what_was_only_anticipated() ->
     assert (asking.asking, asking.step) == (False, 2)
 
 
-def test_a_cancel_overrides_an_ending_that_was_not_settled() -> None:
+def test_a_rejection_ahead_of_a_cancel_in_the_queue_stands() -> None:
     waiting = call(1, PENDING)
     read = InboxRead(decisions=(decided(waiting, "reject"),), cancel=ORDER)
     after = fold(progress(Phase.POLLING, waiting, standing=WAITING), read, SPEC)
-    assert (after.phase, after.ending) == (Phase.CLEANING, None)
+    assert after.phase is Phase.SETTLING
+    assert isinstance(after.ending, Failed)
 
 
 @pytest.mark.requirement("STATE-5")

@@ -69,7 +69,7 @@ async def test_a_cancelled_task_ends_as_cancelled_and_the_run_is_not_left_runnin
     if where == "tool":
         reached = bench.tools.entered
     task = asyncio.create_task(bench.run())
-    await reached.wait()
+    await asyncio.wait_for(reached.wait(), 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -83,7 +83,7 @@ async def test_a_second_runner_is_refused_while_the_first_one_works(build: Build
     """OP-C07 (1)."""
     bench = build([[*call("wait.until", {"name": "x"})], [*say("ok")]])
     first = asyncio.create_task(bench.run())
-    await bench.tools.entered.wait()
+    await asyncio.wait_for(bench.tools.entered.wait(), 5)
     with pytest.raises(AgentRunInProgressError):
         async for _ in bench.runner().run(RunAgentInput("run-1", "", resume=True)):
             pass

@@ -164,7 +164,8 @@ class Broken(ICompactionStrategy):
     async def compact(
         self, history: tuple[ModelMessage, ...], usage: ModelUsage, capability: ModelCapability
     ) -> tuple[ModelMessage, ...]:
-        raise KeyError("index")
+        msg = "index"
+        raise KeyError(msg)
 
 
 @pytest.mark.requirement("LOOP-26", "ERR-2")

@@ -21,10 +21,11 @@ from spakky.agent import (
     IAgentContextHandler,
     IAgentContextProvider,
     ModelMessageRole,
+    ModelRequest,
     RunAgentInput,
 )
 from spakky.agent_testkit.desk import Bench
-from spakky.agent_testkit.scripted_model import call, say
+from spakky.agent_testkit.scripted_model import Turn, call, say
 
 type Build = Callable[..., Bench]
 
@@ -74,7 +75,8 @@ class Broken(IAgentContextHandler):
     async def select_optimization_actions(
         self, signals: Sequence[ContextHealthSignal], manifest: ContextManifest
     ) -> Sequence[ContextOptimizationAction]:
-        raise LookupError("index")
+        msg = "index"
+        raise LookupError(msg)
 
 
 async def optimisations(bench: Bench) -> list[AgentEvidence]:
@@ -109,11 +111,13 @@ async def test_an_optimisation_is_on_record_before_and_after_it_and_before_the_m
     build: Build, stream: str
 ) -> None:
     rows_when_asked: list[int] = []
-    bench = build([lambda _request: (rows_when_asked.append(rows()), say("ok"))[1]])
 
-    def rows() -> int:
+    def answer(_request: ModelRequest) -> Turn:
         stored = bench.ports.store.tables.evidence.values()
-        return sum("context_optimization" in row.text for row in stored)
+        rows_when_asked.append(sum("context_optimization" in row.text for row in stored))
+        return say("ok")
+
+    bench = build([answer])
 
     bench.agent.handler = handler = Handler()
     shown = await getattr(bench, stream)(context=(LONG, pack("short", "fine", most=10)))
@@ -151,7 +155,8 @@ async def test_a_compression_is_recorded_and_changes_no_earlier_record(build: Bu
     bench.agent.handler = Handler(COMPRESS)
     await bench.run(context=(LONG,))
     assert {key: tables.evidence[key].text for key in before} == before
-    kinds = [e.payload["action"]["kind"] for e in await optimisations(bench)]
+    actions: list[Any] = [e.payload["action"] for e in await optimisations(bench)]
+    kinds = [action["kind"] for action in actions]
     assert kinds == ["compression", "compression"]
     assert [p.content for p in bench.model.requests[1].context] == [LONG.content]
 

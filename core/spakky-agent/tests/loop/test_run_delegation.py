@@ -171,7 +171,7 @@ async def test_a_cancel_of_the_parent_cancels_the_child(ports: MemoryPorts, paus
         items = await run(boss, resume=True)
     else:
         running = asyncio.create_task(run(boss))
-        await reached.wait()
+        await asyncio.wait_for(reached.wait(), 5)
         await ports.signals.append(cancel)
         items = await running
     assert items[-1].kind is AgentYieldKind.CANCEL

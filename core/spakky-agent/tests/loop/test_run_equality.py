@@ -16,6 +16,7 @@ from spakky.agent import (
     CustomEvent,
     MessageDeltaEvent,
     RejectionPolicy,
+    RunAgentInput,
     RunFinishedEvent,
     RunPausedEvent,
     ToolCallResultEvent,
@@ -138,7 +139,7 @@ async def test_both_streams_tell_the_same_and_leave_the_same(name: str) -> None:
 @pytest.mark.parametrize("decision", ["approve", "reject", "defer", "modify"])
 async def test_both_streams_go_on_alike_after_a_decision(decision: str) -> None:
     async def decide(bench: Bench) -> None:
-        more = {"modified_payload": {"amount": 3}} if decision == "modify" else {}
+        more: dict[str, Any] = {"modified_payload": {"amount": 3}} if decision == "modify" else {}
         await bench.decide(decision, "run-1/call/1.1/approval", **more)
 
     told = await require_equal([PAY, [*say("went on")]], decide)
@@ -160,6 +161,15 @@ def test_the_runner_promises_two_async_generators() -> None:
         method = getattr(AgentRunner, name)
         assert inspect.isasyncgenfunction(method)
         assert get_type_hints(method)["return"] == AsyncGenerator[item, None]  # type: ignore[valid-type]  # compared, not used
+
+
+@pytest.mark.requirement("LOOP-13", "LOOP-1", "SPEC-12")
+async def test_a_caller_gives_an_input_to_execute_and_walks_the_stream() -> None:
+    bench = make_bench(MemoryPorts(), SCRIPTS["tools"])
+    walked = [item async for item in bench.agent.execute(RunAgentInput("run-1", "go"))]
+    other = make_bench(MemoryPorts(), SCRIPTS["tools"])
+    assert walked == await other.run("go")
+    assert effects(bench) == effects(other)
 
 
 @pytest.mark.requirement("EVENT-3", "EVENT-4", "EVENT-11")

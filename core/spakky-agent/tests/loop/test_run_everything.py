@@ -38,7 +38,7 @@ from spakky.agent import (
 from spakky.agent_testkit.desk import DeskTools, drain
 from spakky.agent_testkit.memory import MemoryPorts
 from spakky.agent_testkit.memory.store import CommitInfo
-from spakky.agent_testkit.scripted_model import ScriptedModel, Turn, call, say
+from spakky.agent_testkit.scripted_model import ScriptedModel, Turn, TurnSource, call, say
 
 KEY = "sk-ABCDEFGH12345678"
 RUN = "boss-1"
@@ -85,7 +85,7 @@ def repeat_key(request: ModelRequest) -> Turn:
     return [*say(heard, chunk=3), *call("bank.pay", {"amount": 5})]
 
 
-BOSS = [
+BOSS: list[TurnSource] = [
     [*say("two at once"), *call("file.read", {"path": "a"}), *call("key.read")],
     repeat_key,
     [*call("teammate.clerk.delegate", {"instruction": "settle the bill"})],

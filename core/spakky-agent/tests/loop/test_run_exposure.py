@@ -129,11 +129,11 @@ async def test_each_mode_holds_back_what_it_promises(
 
     async def follow() -> None:
         async for item in bench.runner().run(bench.input()):
-            seen.append(item)
+            seen.append(item)  # noqa: PERF401 - looked at while it grows
 
     running = asyncio.create_task(follow())
     async with asyncio.timeout(5):
-        await reached.wait()
+        await asyncio.wait_for(reached.wait(), 5)
         assert "".join(tokens(seen)) == shown
         go.set()
         await running
@@ -170,7 +170,7 @@ async def test_a_text_that_turns_out_not_to_be_the_answer_is_not_shown_as_the_fi
     )
     running = asyncio.create_task(bench.run())
     async with asyncio.timeout(5):
-        await waiting.wait()
+        await asyncio.wait_for(waiting.wait(), 5)
         await bench.signal(AgentSignalKind.USER_MESSAGE, message="also this")
         go.set()
         items = await running
@@ -220,7 +220,7 @@ async def test_after_a_cancel_nothing_held_back_comes_out(
     bench = guarded([[*say(f"see {KEY[:10]}"), hang(reached=reached)]], mode)
     running = asyncio.create_task(bench.run())
     async with asyncio.timeout(5):
-        await reached.wait()
+        await asyncio.wait_for(reached.wait(), 5)
         await bench.signal(AgentSignalKind.CANCEL)
         items = await running
     assert items[-1].kind is AgentYieldKind.CANCEL
@@ -239,7 +239,7 @@ async def test_reasoning_and_arguments_are_guarded_and_the_tool_gets_what_the_mo
     ]
     bench = guarded([turn, [*say("ok")]], mode)
     events = await bench.run_events()
-    shows = mode not in {MODE.NO_STREAM_UNTIL_FINAL_GUARDED}
+    shows = mode is not MODE.NO_STREAM_UNTIL_FINAL_GUARDED
     thought = [e.delta for e in events if isinstance(e, ReasoningDeltaEvent)]
     assert "".join(thought) == ("maybe [REDACTED] ok" if shows else "")
     arguments = [e.args_delta for e in events if isinstance(e, ToolCallArgsDeltaEvent)]
@@ -267,9 +267,7 @@ async def test_arguments_and_results_of_calls_are_guarded_in_both_streams(
     shown = await getattr(bench, stream)()
     assert not leaks(shown)
     result = next(
-        e
-        for e in shown
-        if isinstance(e, ToolCallResultEvent) or e.kind is AgentYieldKind.TOOL
+        e for e in shown if isinstance(e, ToolCallResultEvent) or e.kind is AgentYieldKind.TOOL
     )
     result = result if isinstance(result, ToolCallResultEvent) else result.payload
     assert result.result == "content of [REDACTED]"

@@ -45,7 +45,10 @@ MAIL = "kim@example.org"
 OWNER = "Kim Personname"
 KEY = "sk-ABCDEFGH12345678"
 
-HARMLESS = {"effects": ToolEffects.read_only(), "idempotency": Idempotency.IDEMPOTENT}
+HARMLESS: dict[str, Any] = {
+    "effects": ToolEffects.read_only(),
+    "idempotency": Idempotency.IDEMPOTENT,
+}
 
 
 @dataclass
@@ -85,7 +88,8 @@ class Vault:
     @agent_tool(schema_name="vault.sign", **HARMLESS)
     async def sign(self, token: Annotated[str, SecretField()]) -> str:
         """Ask for a sign-in and tell everything."""
-        raise AgentAuthRequiredError("vault", f"sign in again, {token} is old")
+        provider, prompt = "vault", f"sign in again, {token} is old"
+        raise AgentAuthRequiredError(provider, prompt)
 
     @agent_tool(schema_name="vault.burn", approval=ToolApprovalRequirement.REQUIRED)
     async def burn(self, token: Annotated[str, SecretField()]) -> str:

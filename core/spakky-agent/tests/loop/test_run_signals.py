@@ -47,7 +47,7 @@ async def test_a_message_that_comes_with_the_answer_makes_the_model_answer_again
         [[*say("first"), gate(go, reached=waiting)], [*say("second")]], accepted_signals=ACCEPTED
     )
     running = asyncio.create_task(bench.run())
-    await waiting.wait()
+    await asyncio.wait_for(waiting.wait(), 5)
     await bench.signal(AgentSignalKind.USER_MESSAGE, message="also this")
     go.set()
     items = await running
@@ -89,7 +89,7 @@ async def test_a_cancel_stops_the_model_stream_and_goes_through_cancelling(build
 
     bench.ports.store.before_commit = watch
     running = asyncio.create_task(bench.run())
-    await reached.wait()
+    await asyncio.wait_for(reached.wait(), 5)
     await bench.signal(AgentSignalKind.CANCEL)
     items = await running
     assert items[-1].kind is AgentYieldKind.CANCEL
@@ -114,7 +114,7 @@ async def test_a_cancel_stops_a_running_tool(build: Build) -> None:
 
     bench.ports.store.before_commit = watch
     running = asyncio.create_task(bench.run())
-    await bench.tools.entered.wait()
+    await asyncio.wait_for(bench.tools.entered.wait(), 5)
     await bench.signal(AgentSignalKind.CANCEL)
     assert (await running)[-1].kind is AgentYieldKind.CANCEL
     assert (cleaned_when_stored[0], bench.tools.cleaned) == (0, 1)
@@ -129,7 +129,7 @@ async def test_a_pause_stops_at_the_next_boundary_and_a_resume_goes_on(build: Bu
         accepted_signals=ACCEPTED,
     )
     running = asyncio.create_task(bench.run())
-    await waiting.wait()
+    await asyncio.wait_for(waiting.wait(), 5)
     await bench.signal(AgentSignalKind.PAUSE)
     go.set()
     items = await running
@@ -162,6 +162,8 @@ class Hooked:
         if signal.payload.get("message") == "break":
             msg = "hook fault"
             raise LookupError(msg)
+        if signal.payload.get("message") == "end":
+            yield AgentYield(kind=AgentYieldKind.FINAL, payload=Final("mine", {}))
         yield AgentYield(kind=AgentYieldKind.PROGRESS, payload=Progress("heard"))
 
 
@@ -182,9 +184,12 @@ async def test_hook_items_reach_the_events_as_custom_events(build: Build) -> Non
     assert [(e.name, e.value["message"]) for e in custom] == [("progress", "heard")]
 
 
-async def test_a_hook_that_raises_fails_the_run_typed(build: Build) -> None:
+@pytest.mark.parametrize("message", ["break", "end"])
+async def test_a_hook_that_raises_or_ends_the_stream_fails_the_run_typed(
+    build: Build, message: str
+) -> None:
     bench = build([[*say("ok")]], base=Hooked, accepted_signals=ACCEPTED)
-    await bench.signal(AgentSignalKind.USER_MESSAGE, message="break")
+    await bench.signal(AgentSignalKind.USER_MESSAGE, message=message)
     items = await bench.run()
     assert items[-1].payload.code == "agent.hook.failed"
     assert await standing(bench) == ("failed", "execution_failed")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 import sqlalchemy as sa
@@ -185,72 +184,67 @@ def test_the_head_is_the_last_revision_of_the_branch() -> None:
 # ------------------------------------------- beside an application's own migrations
 
 
+INI = """\
+[alembic]
+script_location = %(here)s
+path_separator = newline
+version_locations = %(here)s/versions
+    {versions}
+"""
+
+ENVIRONMENT = """\
+import asyncio
+import sqlalchemy as sa
+from alembic import context
+from sqlalchemy.ext.asyncio import create_async_engine
+from spakky.plugins.sqlalchemy.agent.tables import metadata as agent_metadata
+
+metadata = sa.MetaData()
+sa.Table("customers", metadata, sa.Column("id", sa.Integer, primary_key=True))
+
+def migrate(connection):
+    context.configure(
+        connection=connection, target_metadata=[metadata, agent_metadata]
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+async def connect():
+    engine = create_async_engine({url})
+    async with engine.begin() as connection:
+        await connection.run_sync(migrate)
+    await engine.dispose()
+
+asyncio.run(connect())
+"""
+
+FIRST_REVISION = """\
+import sqlalchemy as sa
+from alembic import op
+
+revision = "first"
+down_revision = None
+
+def upgrade():
+    op.create_table(
+        "customers", sa.Column("id", sa.Integer, primary_key=True)
+    )
+
+def downgrade():
+    op.drop_table("customers")
+"""
+
+
 class Application:
     """An application with an Alembic environment of its own, used by its commands."""
 
     def __init__(self, folder: Path, settings: SqlalchemySettings) -> None:
         self._folder = folder
-        folder.mkdir()
-        (folder / "versions").mkdir()
-        (folder / "alembic.ini").write_text(
-            dedent(
-                f"""
-                [alembic]
-                script_location = %(here)s
-                path_separator = newline
-                version_locations = %(here)s/versions
-                    {migrate.VERSIONS}
-                """
-            )
-        )
-        (folder / "env.py").write_text(
-            dedent(
-                f"""
-                import asyncio
-                import sqlalchemy as sa
-                from alembic import context
-                from sqlalchemy.ext.asyncio import create_async_engine
-                from spakky.plugins.sqlalchemy.agent.tables import metadata as agent_metadata
-
-                metadata = sa.MetaData()
-                sa.Table("customers", metadata, sa.Column("id", sa.Integer, primary_key=True))
-
-                def migrate(connection):
-                    context.configure(
-                        connection=connection, target_metadata=[metadata, agent_metadata]
-                    )
-                    with context.begin_transaction():
-                        context.run_migrations()
-
-                async def connect():
-                    engine = create_async_engine({settings.url!r})
-                    async with engine.begin() as connection:
-                        await connection.run_sync(migrate)
-                    await engine.dispose()
-
-                asyncio.run(connect())
-                """
-            )
-        )
-        (folder / "versions" / "first.py").write_text(
-            dedent(
-                """
-                import sqlalchemy as sa
-                from alembic import op
-
-                revision = "first"
-                down_revision = None
-
-                def upgrade():
-                    op.create_table(
-                        "customers", sa.Column("id", sa.Integer, primary_key=True)
-                    )
-
-                def downgrade():
-                    op.drop_table("customers")
-                """
-            )
-        )
+        versions = folder / "versions"
+        versions.mkdir(parents=True)
+        (folder / "alembic.ini").write_text(INI.replace("{versions}", migrate.VERSIONS))
+        (folder / "env.py").write_text(ENVIRONMENT.replace("{url}", repr(settings.url)))
+        (versions / "first.py").write_text(FIRST_REVISION)
 
     async def alembic(self, *arguments: str) -> str:
         """Run the command as the documentation shows it, and give what it printed."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -47,15 +48,23 @@ async def test_a_boundary_is_one_statement_on_postgresql(
     def _note(_: object, __: object, statement: str, *___: object) -> None:
         statements.append(statement)
 
+    async with engines.engine.connect() as connection:
+        # The driver has no types. What goes to it directly is told by it alone, in the next turn of the loop.
+        driver: Any = (await connection.get_raw_connection()).driver_connection
+        driver.add_query_logger(lambda record: statements.append(record.query))
+
     async with ports.unit_of_work.begin(lease) as scope:
         [pending] = await scope.signals.list_pending("run")
         await scope.signals.mark_consumed(pending.id)
         state = await _write(scope, RUN, "first")
-        assert len(statements) == 1
-    assert len(statements) == 2
+        await asyncio.sleep(0)
+        statements.clear()
+    await asyncio.sleep(0)
+    assert len(statements) == 1
     async with ports.unit_of_work.begin(lease) as scope:
         await _write(scope, state, "second")
-    assert len(statements) == 3
+    await asyncio.sleep(0)
+    assert len(statements) == 2
     assert [item.id for item in await ports.signals.list_pending("run")] == ["first", "second"]
 
 

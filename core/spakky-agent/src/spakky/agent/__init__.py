@@ -239,7 +239,7 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
-from spakky.agent.ports.secrets import SECRET_SCHEME, ISecretResolver
+from spakky.agent.ports.secret_resolver import SECRET_SCHEME, ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ConversationTurn, ITaskStore
 from spakky.agent.ports.tool_contributor import IAgentToolContributor

@@ -42,7 +42,7 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
-from spakky.agent.ports.secrets import ISecretResolver
+from spakky.agent.ports.secret_resolver import ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ITaskStore
 from spakky.agent.rules.limits import narrow_spec

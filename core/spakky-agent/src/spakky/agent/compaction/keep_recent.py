@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import override
 
-from spakky.agent.compaction.numbers import require_count
+from spakky.agent.compaction.counts import require_count
 from spakky.agent.compaction.pairs import plan_recent
 from spakky.agent.contracts.model_message import ModelMessage
 from spakky.agent.contracts.model_request import ModelCapability

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self, override
 
 from spakky.agent.checks import require_text
-from spakky.agent.compaction.numbers import require_count
+from spakky.agent.compaction.counts import require_count
 from spakky.agent.compaction.pairs import plan_recent
 from spakky.agent.contracts.context_build import CHARACTERS_PER_TOKEN
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import override
 
-from spakky.agent.compaction.numbers import require_count
+from spakky.agent.compaction.counts import require_count
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
 from spakky.agent.contracts.model_request import ModelCapability
 from spakky.agent.contracts.model_stream import ModelUsage

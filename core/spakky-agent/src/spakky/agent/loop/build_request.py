@@ -19,7 +19,7 @@ from spakky.agent.declare.schema_walk import is_strict_schema
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.progress import Progress
 from spakky.agent.ports.compaction import AgentCompactionPolicy, ICompactionStrategy
-from spakky.agent.rules.history import repair_history
+from spakky.agent.rules.history import repair_history, show_executed
 
 
 async def build_request(
@@ -29,7 +29,7 @@ async def build_request(
     manifest: ContextManifest | None = None,
 ) -> ModelRequest:
     """Give the request of the next model call: instructions, dialogue, this run's messages, tools and output form."""
-    history = repair_history(progress.seeds + progress.transcript)
+    history = show_executed(repair_history(progress.seeds + progress.transcript))
     history = await compact_history(kit, history, progress.last_usage)
     return ModelRequest(
         messages=(*_system(kit.spec.instructions), *history),

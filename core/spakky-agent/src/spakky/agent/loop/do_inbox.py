@@ -8,6 +8,8 @@ from spakky.agent.contracts.approval import ApprovalDecision
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate, AgentEvidenceKind
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole
 from spakky.agent.contracts.signals import AgentSignal, AgentSignalKind
+from spakky.agent.contracts.yields import AgentYieldKind
+from spakky.agent.declare.signal_hook import AgentSignalHookDescriptor
 from spakky.agent.error import AbstractSpakkyAgentError
 from spakky.agent.json_value import FrozenObject, clean_text
 from spakky.agent.loop.decisions import decide_on_signal
@@ -22,6 +24,11 @@ _TEXT_KEYS = {
     AgentSignalKind.USER_MESSAGE: "message",
     AgentSignalKind.STEERING_INSTRUCTION: "instruction",
 }
+
+_CLOSING = frozenset(
+    {AgentYieldKind.FINAL, AgentYieldKind.ERROR, AgentYieldKind.CANCEL, AgentYieldKind.APPROVAL}
+)
+"""The items that end a stream or ask a person; a hook that yielded one would break the stream's order."""
 
 
 async def read_inbox(
@@ -132,16 +139,29 @@ def cancel_order(signal: AgentSignal) -> CancelOrder:
 async def _call_hooks(
     kit: RunKit, signals: Sequence[AgentSignal]
 ) -> AsyncGenerator[Frame | Outcome, None]:
-    for signal in signals:
-        for hook in kit.hooks.hooks_for(signal.kind):
-            try:
-                async with aclosing(hook.callable(kit.target, signal)) as items:
-                    async for item in items:
-                        yield HookShown(item)
-            except AbstractSpakkyAgentError as error:
-                yield HookBroke(error.code, str(error))
-                return
-            except Exception as error:  # noqa: BLE001 - a fault of the author's code ends the run, typed
-                message = f"Signal hook {hook.identity.key} raised {type(error).__name__}."
-                yield HookBroke("agent.hook.failed", message)
-                return
+    calls = [(signal, hook) for signal in signals for hook in kit.hooks.hooks_for(signal.kind)]
+    for signal, hook in calls:
+        async with aclosing(_call_hook(kit, hook, signal)) as items:
+            async for item in items:
+                yield item
+                if isinstance(item, HookBroke):
+                    return
+
+
+async def _call_hook(
+    kit: RunKit, hook: AgentSignalHookDescriptor, signal: AgentSignal
+) -> AsyncGenerator[Frame | Outcome, None]:
+    key = hook.identity.key
+    try:
+        async with aclosing(hook.callable(kit.target, signal)) as items:
+            async for item in items:
+                if item.kind in _CLOSING:
+                    message = f"Signal hook {key} yielded {item.kind.value}, which only the loop may; yield progress instead."
+                    yield HookBroke("agent.hook.failed", message)
+                    return
+                yield HookShown(item)
+    except AbstractSpakkyAgentError as error:
+        yield HookBroke(error.code, str(error))
+    except Exception as error:  # noqa: BLE001 - a fault of the author's code ends the run, typed
+        message = f"Signal hook {key} raised {type(error).__name__}."
+        yield HookBroke("agent.hook.failed", message)

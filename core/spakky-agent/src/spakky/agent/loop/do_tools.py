@@ -1,6 +1,7 @@
 """Runs a batch of tool calls beside each other, and passes on their results as they land."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -32,8 +33,10 @@ from spakky.agent.loop.plan_calls import mistake_of
 from spakky.agent.loop.progress import CallState, Progress
 from spakky.agent.loop.secret_refs import resolve_secrets
 from spakky.agent.loop.steps import RunCalls
-from spakky.agent.loop.stopping import stop_with_cleanup
+from spakky.agent.loop.stopping import CLEANUP_SECONDS, stop_with_cleanup
 from spakky.agent.loop.tool_result import clean_failure, failed, returned
+
+_LOG = logging.getLogger(__name__)
 
 type Item = Frame | Outcome | None
 """What a running call hands over; None says that it has ended."""
@@ -49,7 +52,9 @@ async def run_calls(
     """
     items: asyncio.Queue[Item] = asyncio.Queue()
     tasks = {
-        call.action_id: asyncio.create_task(_run_into(kit, progress, call, items))
+        call.action_id: asyncio.create_task(
+            _run_into(kit, progress, call, items), name=f"{call.call.name} {call.action_id}"
+        )
         for call in step.batch
     }
     endings: list[Outcome] = []
@@ -182,9 +187,17 @@ def _cleanup_task(call: CallState, task: "asyncio.Task[None]") -> AgentCancellat
 
 
 async def _cancel_all(tasks: "list[asyncio.Task[None]]") -> None:
-    """Cancel what still runs and wait until it has ended, so that nothing outlives the run."""
+    """Cancel what still runs and wait until it has ended, so that nothing outlives the run.
+
+    A tool that takes no notice of its cancellation is left behind in the end, for it would hold up the run for ever.
+    """
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
     if running:
-        await asyncio.wait(running)
+        _, left = await asyncio.wait(running, timeout=CLEANUP_SECONDS)
+        for task in left:
+            _LOG.warning(
+                "A tool takes no notice of its cancellation and was left running: %s.",
+                task.get_name(),
+            )

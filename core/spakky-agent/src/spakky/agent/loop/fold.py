@@ -96,10 +96,11 @@ def _after_calls(progress: Progress) -> Progress:
 def _inbox(progress: Progress, outcome: InboxRead, spec: AgentExecutionSpec) -> Progress:
     for decided in outcome.decisions:
         progress = _decided(progress, decided, spec)
+    if progress.phase is Phase.SETTLING:
+        # A rejection came first in the queue and has ended the run; what is behind it has no effect.
+        return progress
     if outcome.cancel is not None:
         return _begin_cancel(_take_back(progress), outcome.cancel)
-    if progress.phase is Phase.SETTLING:
-        return progress
     if outcome.pause:
         prompt = "The run was paused on request; resume it to go on."
         pause = Paused(Trigger.INTERRUPT, AgentStateReason.USER_INTERRUPTED, prompt)

@@ -19,7 +19,7 @@ from spakky.agent.loop.plan_calls import CallPlanner
 from spakky.agent.ports.context_handler import IAgentContextHandler, IAgentContextProvider
 from spakky.agent.ports.delegate import IAgentDelegate
 from spakky.agent.ports.model import IAgentModel
-from spakky.agent.ports.secrets import ISecretResolver
+from spakky.agent.ports.secret_resolver import ISecretResolver
 
 
 @dataclass(slots=True)

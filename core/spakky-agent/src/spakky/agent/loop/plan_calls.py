@@ -28,7 +28,7 @@ from spakky.agent.json_value import (
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.outcomes import CallReturned
 from spakky.agent.loop.progress import CallStage, CallState
-from spakky.agent.ports.secrets import SECRET_SCHEME
+from spakky.agent.ports.secret_resolver import SECRET_SCHEME
 from spakky.agent.rules.approval import needs_approval
 from spakky.agent.rules.history import answer_call
 

@@ -11,7 +11,7 @@ from spakky.agent.json_value import FrozenObject, JsonValue
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.plan_calls import named_arguments, secret_fields
 from spakky.agent.loop.progress import CallState
-from spakky.agent.ports.secrets import SECRET_SCHEME
+from spakky.agent.ports.secret_resolver import SECRET_SCHEME
 
 
 async def resolve_secrets(

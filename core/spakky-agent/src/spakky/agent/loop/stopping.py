@@ -8,7 +8,13 @@ from spakky.agent.loop.frames import Frame
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import Outcome, Stopped, StopReason
 from spakky.agent.loop.progress import CancelOrder
-from spakky.agent.rules.cancellation import run_agent_cancellation_cleanup
+from spakky.agent.rules.cancellation import (
+    CLEANUP_TIMEOUT_SECONDS,
+    run_agent_cancellation_cleanup,
+)
+
+CLEANUP_SECONDS = CLEANUP_TIMEOUT_SECONDS
+"""How long the loop waits for something to stop."""
 
 
 async def stop_with_cleanup(
@@ -20,7 +26,10 @@ async def stop_with_cleanup(
     state = kit.journal.state
     if stopped.reason is StopReason.CANCEL and stopped.order is not None and state is not None:
         report = await run_agent_cancellation_cleanup(
-            state=state, signal=signal_of(kit.run_id, stopped.order), tasks=tasks
+            state=state,
+            signal=signal_of(kit.run_id, stopped.order),
+            tasks=tasks,
+            timeout_seconds=CLEANUP_SECONDS,
         )
         kit.cleanups.extend(report.outcomes)
 

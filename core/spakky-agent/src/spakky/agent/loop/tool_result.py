@@ -10,11 +10,16 @@ from spakky.agent.declare.catalog import AgentToolDescriptor
 from spakky.agent.guards.exposure import EvidenceExposurePolicy
 from spakky.agent.guards.redact import redact_fields, redact_text, sensitive_values
 from spakky.agent.guards.sensitive import SensitiveFieldDescriptor
-from spakky.agent.json_value import JsonObject, JsonValue, clean_value
+from spakky.agent.json_value import FrozenObject, JsonObject, JsonValue, clean_value, digest_value
 from spakky.agent.loop.outcomes import CallReturned
-from spakky.agent.loop.plan_calls import may_be_stored, named_arguments, shown_result
+from spakky.agent.loop.plan_calls import (
+    may_be_stored,
+    named_arguments,
+    shown_result,
+    without_secrets,
+)
 from spakky.agent.loop.progress import CallStage, CallState
-from spakky.agent.rules.history import answer_call
+from spakky.agent.rules.history import EXECUTED_KEY, answer_call
 
 _SHOWN = EvidenceExposurePolicy()
 _CUT_MARK = "\n[cut: the result was longer than its budget]"
@@ -33,6 +38,7 @@ def returned(call: CallState, tool: AgentToolDescriptor, result: JsonValue) -> C
     remembered = remembered_result(tool, result)
     shown = redact_fields(result, fields, _SHOWN.can_expose_value) if fields else result
     message = render_result(call, remembered, tool.metadata.result_budget.max_bytes)
+    message = _with_executed(call, tool, message)
     done = replace(call, stage=CallStage.DONE)
     return CallReturned(
         done, message, shown_result(done, message, shown, tool), _capture(tool, result, fields)
@@ -49,8 +55,19 @@ def failed(call: CallState, tool: AgentToolDescriptor | None, text: str) -> Call
     """Give the outcome of a tool that told the model of its failure."""
     text = clean_failure(call, tool, text)
     message = answer_call(call.call, text, message_id=call.action_id, is_error=True)
+    message = _with_executed(call, tool, message)
     done = replace(call, stage=CallStage.DONE)
     return CallReturned(done, message, shown_result(done, message, text, tool))
+
+
+def _with_executed(
+    call: CallState, tool: AgentToolDescriptor | None, message: ModelMessage
+) -> ModelMessage:
+    """Note the arguments that ran where a person changed them, so that the model is not told of a call that never was."""
+    if call.request is None or tool is None or digest_value(call.call.arguments) == call.digest:
+        return message
+    executed = without_secrets(tool, call.call.arguments)
+    return replace(message, metadata=FrozenObject({**message.metadata, EXECUTED_KEY: executed}))
 
 
 def clean_failure(call: CallState, tool: AgentToolDescriptor | None, text: str) -> str:

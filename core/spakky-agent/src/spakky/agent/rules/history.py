@@ -1,9 +1,13 @@
 """Keeps a history well-formed: every assistant tool call is answered by exactly one TOOL message, right after it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole, ModelToolCall
 from spakky.agent.json_value import JsonValue, freeze_object
+
+EXECUTED_KEY = "executed_arguments"
+"""Metadata of a TOOL message: the arguments that its call ran with, where a person changed them."""
 
 OUTCOME_UNKNOWN = "The outcome of this call is unknown: the run ended before a result was recorded."
 
@@ -29,6 +33,27 @@ def answer_call(
         tool_call_id=call.call_id,
         tool_name=call.name,
         message_id=message_id,
+    )
+
+
+def show_executed(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """Give the same history with the arguments that ran in the place of those that a person changed."""
+    executed = {
+        message.tool_call_id: arguments
+        for message in messages
+        if isinstance(arguments := message.metadata.get(EXECUTED_KEY), Mapping)
+    }
+    if not executed:
+        return tuple(messages)
+    return tuple(
+        replace(
+            message,
+            tool_calls=tuple(
+                replace(call, arguments=freeze_object(executed.get(call.call_id, call.arguments)))
+                for call in message.tool_calls
+            ),
+        )
+        for message in messages
     )
 
 

@@ -1,10 +1,7 @@
 """Public names of the model adapter for OpenAI-compatible HTTP servers."""
 
 from spakky.plugins.vllm.config import VllmSettings
-from spakky.plugins.vllm.error import ModelErrorCode, VllmConfigurationError, VllmModelError
-from spakky.plugins.vllm.model import VllmAgentModel
-from spakky.plugins.vllm.operations import ServedModel
-from spakky.plugins.vllm.profile import (
+from spakky.plugins.vllm.endpoint_profile import (
     MaxTokensField,
     StructuredOutputForm,
     SystemRole,
@@ -15,6 +12,9 @@ from spakky.plugins.vllm.profile import (
     VllmRetry,
     VllmTimeouts,
 )
+from spakky.plugins.vllm.error import ModelErrorCode, VllmConfigurationError, VllmModelError
+from spakky.plugins.vllm.model import VllmAgentModel
+from spakky.plugins.vllm.operations import ServedModel
 from spakky.plugins.vllm.runtime import VllmRuntime
 
 __all__ = [

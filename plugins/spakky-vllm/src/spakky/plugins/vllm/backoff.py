@@ -1,7 +1,7 @@
 """How long to wait before a failed request is sent again: pure."""
 
+from spakky.plugins.vllm.endpoint_profile import VllmRetry
 from spakky.plugins.vllm.error import VllmModelError
-from spakky.plugins.vllm.profile import VllmRetry
 
 
 def plan_delay(

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-from spakky.plugins.vllm.profile import VllmProfile
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 
 # Servers of this kind commonly close an idle connection after five seconds; one that is dropped earlier is never found dead.
 _KEEP_ALIVE_SECONDS = 4.0

@@ -22,8 +22,8 @@ from typing import ClassVar, Self
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 from spakky.plugins.vllm.error import VllmConfigurationError
-from spakky.plugins.vllm.profile import VllmProfile
 from spakky.plugins.vllm.router import DEFAULT_PROFILE, ProfileCatalog
 
 PREFIX = "SPAKKY_VLLM__"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from spakky.plugins.vllm.profile import VllmProfile
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 
 _AUTHORIZATION = "authorization"
 

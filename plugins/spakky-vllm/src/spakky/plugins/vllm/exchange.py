@@ -15,9 +15,9 @@ from spakky.plugins.vllm.answer import AnswerReader
 from spakky.plugins.vllm.client import LoopClient
 from spakky.plugins.vllm.deadline import Deadline, DeadlinePassedError, DeadlinePhase
 from spakky.plugins.vllm.endpoint import Endpoint
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 from spakky.plugins.vllm.error import ModelErrorCode, VllmModelError
 from spakky.plugins.vllm.faults import plan_http_fault, plan_transport_fault, read_retry_after
-from spakky.plugins.vllm.profile import VllmProfile
 from spakky.plugins.vllm.request_body import PreparedRequest
 from spakky.plugins.vllm.runtime import VllmRuntime
 from spakky.plugins.vllm.sse import SseDecoder, SseLimitError

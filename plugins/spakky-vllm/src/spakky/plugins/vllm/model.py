@@ -12,10 +12,10 @@ from spakky.agent.contracts.model_stream import (
 from spakky.agent.ports.model import IAgentModel
 from spakky.plugins.vllm.client import ClientPool
 from spakky.plugins.vllm.config import VllmSettings, build_profile
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 from spakky.plugins.vllm.error import VllmModelError
 from spakky.plugins.vllm.opening import AnswerOpener
 from spakky.plugins.vllm.operations import ServedModel, ServerOperations
-from spakky.plugins.vllm.profile import VllmProfile
 from spakky.plugins.vllm.request_body import prepare_token_count
 from spakky.plugins.vllm.response import ResponseCollector
 from spakky.plugins.vllm.router import DEFAULT_PROFILE, ProfileCatalog, Route

@@ -20,6 +20,11 @@ from spakky.agent.contracts.model_request import (
     StructuredOutputSpec,
 )
 from spakky.agent.json_value import JsonObject
+from spakky.plugins.vllm.endpoint_profile import (
+    StructuredOutputForm,
+    VllmDialect,
+    VllmOptions,
+)
 from spakky.plugins.vllm.error import ModelErrorCode, VllmModelError
 from spakky.plugins.vllm.messages import (
     WireObject,
@@ -27,11 +32,6 @@ from spakky.plugins.vllm.messages import (
     find_call_names,
     to_plain,
     to_wire_messages,
-)
-from spakky.plugins.vllm.profile import (
-    StructuredOutputForm,
-    VllmDialect,
-    VllmOptions,
 )
 from spakky.plugins.vllm.router import Route
 from spakky.plugins.vllm.strict_schema import is_strict_schema

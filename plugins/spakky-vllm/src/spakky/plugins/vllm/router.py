@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from spakky.agent.contracts.model_request import ModelCapability, ModelSelection
+from spakky.plugins.vllm.endpoint_profile import VllmProfile
 from spakky.plugins.vllm.error import ModelErrorCode, VllmConfigurationError, VllmModelError
-from spakky.plugins.vllm.profile import VllmProfile
 from spakky.plugins.vllm.target import Target
 
 DEFAULT_PROFILE = "default"

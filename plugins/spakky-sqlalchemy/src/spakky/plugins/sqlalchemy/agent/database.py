@@ -25,6 +25,7 @@ from spakky.plugins.sqlalchemy.agent.migrate import SchemaGate
 from spakky.plugins.sqlalchemy.agent.tables import evidence, signals, states
 from spakky.plugins.sqlalchemy.agent.write_set import WriteSet, conflict_message, consumed_message
 from spakky.plugins.sqlalchemy.engine import DatabaseEngines
+from spakky.plugins.sqlalchemy.json_text import clean_text
 from spakky.plugins.sqlalchemy.settle import settle
 from spakky.plugins.sqlalchemy.sqlite_locks import LockDeadline
 from sqlalchemy import select
@@ -75,7 +76,8 @@ class AgentDatabase:
 
     async def has_pending_signals(self, action: str, state_id: str) -> bool:
         """Tell whether a run has a signal that was not consumed. As ``read`` otherwise."""
-        return await settle(self._look(action, state_id))
+        # Reading through a column would replace what cannot be stored; here it is done by hand.
+        return await settle(self._look(action, clean_text(state_id)))
 
     async def write[T](self, action: str, work: Work[T]) -> T:
         """Run statements that write, in one transaction. As ``read`` otherwise."""

@@ -6,7 +6,7 @@ on the driver alone, and a run of ten tool turns has forty of them.
 
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol, cast
 
 from aiosqlite import Connection
@@ -15,13 +15,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
+_GRACE_SECONDS = 0.5
+
 type SqliteWork[T] = Callable[[sqlite3.Connection], T]
 
 
 class _PostgresqlDriver(Protocol):
     """The part of an asyncpg connection that is used here."""
 
-    async def fetchval(self, query: str, *args: object) -> object:
+    async def fetchval(self, query: str, *args: object, timeout: float | None = None) -> object:  # noqa: ASYNC109 - the driver's
         """Run one statement and give the first value of its first row."""
 
 
@@ -78,6 +80,11 @@ async def fetch_from_postgresql(driver: object, statement: str, values: Sequence
     connection = cast(_PostgresqlDriver, driver)
     try:
         return await connection.fetchval(statement, *values)
+    except TimeoutError:
+        # The driver asks the server to give the statement up; nothing that follows may come before it has.
+        with suppress(Exception):
+            await connection.fetchval("SELECT 1", timeout=_GRACE_SECONDS)
+        raise
     except OSError:
         raise
     except Exception as error:

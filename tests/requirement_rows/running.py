@@ -76,6 +76,12 @@ ROWS = (
         ("spakky-agent",),
     ),
     Requirement(
+        "LOOP-13",
+        "000 §Decl L79, L105-L111",
+        "A caller passes a `RunAgentInput` and iterates the stream.",
+        ("spakky-agent",),
+    ),
+    Requirement(
         "LOOP-14",
         "000 §Surface L28",
         "A run without an output type ends with a summary of four facts about it.",

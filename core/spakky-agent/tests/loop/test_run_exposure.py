@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spakky.agent import (
+    AgentAuthRequiredError,
     AgentEvidenceKind,
     AgentSignalKind,
     AgentYieldKind,
@@ -31,6 +32,7 @@ from spakky.agent_testkit.scripted_model import (
     fail,
     gate,
     hang,
+    raises,
     say,
     structured,
     think,
@@ -287,6 +289,16 @@ async def test_what_people_are_asked_and_what_a_tool_says_of_its_fault_are_guard
     bench.run_id = "run-2"
     items = await bench.run()
     assert KEY not in str([i.payload.result for i in items if i.kind is AgentYieldKind.TOOL])
+
+
+@pytest.mark.requirement("STREAM-10", "SAFE-9", "EVENT-10")
+@pytest.mark.parametrize("stream", ["run", "run_events"])
+async def test_what_a_sign_in_asks_is_guarded(guarded: Build, stream: str) -> None:
+    error = AgentAuthRequiredError("vault", f"{KEY} is old")
+    bench = guarded([[raises(error)]], MODE.LOW_LATENCY)
+    shown = await getattr(bench, stream)()
+    assert "[REDACTED] is old" in repr(shown[-1])
+    assert not leaks((shown, bench.ports.store.tables))
 
 
 @pytest.mark.requirement("STREAM-10", "SPEC-24")

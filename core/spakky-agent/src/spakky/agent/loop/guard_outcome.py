@@ -75,9 +75,8 @@ def _guard_evidence(evidence: AgentEvidenceCandidate, exposure: Exposure) -> Age
 
 
 def _asked(call: CallState, exposure: Exposure) -> CallState:
-    if call.request is None:
-        return call
-    return replace(call, request=_guard_request(call.request, exposure))
+    request = None if call.request is None else _guard_request(call.request, exposure)
+    return replace(call, request=request)
 
 
 def _guard_request(request: AgentApprovalRequest, exposure: Exposure) -> AgentApprovalRequest:

@@ -16,8 +16,10 @@ from spakky.plugins.vllm.error import ModelErrorCode, VllmConfigurationError, Vl
 from spakky.plugins.vllm.model import VllmAgentModel
 from spakky.plugins.vllm.operations import ServedModel
 from spakky.plugins.vllm.runtime import VllmRuntime
+from spakky.plugins.vllm.transports import HttpTransport
 
 __all__ = [
+    "HttpTransport",
     "MaxTokensField",
     "ModelErrorCode",
     "ServedModel",

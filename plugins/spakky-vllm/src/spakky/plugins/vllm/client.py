@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from spakky.plugins.vllm.endpoint_profile import VllmProfile
+from spakky.plugins.vllm.transports import HttpTransport, make_transport
 
 # Servers of this kind commonly close an idle connection after five seconds; one that is dropped earlier is never found dead.
 _KEEP_ALIVE_SECONDS = 4.0
@@ -60,14 +61,17 @@ class ClientPool:
 
     Args:
         profiles: The servers that are asked through the clients.
-        transport: Makes the transport of each client; None takes the one of httpx.
+        transport: Makes the transport of each client; None makes one of the given kind.
+        kind: What carries the requests where no transport is given.
     """
 
     def __init__(
-        self, profiles: Mapping[str, VllmProfile], transport: TransportFactory | None = None
+        self, profiles: Mapping[str, VllmProfile], transport: TransportFactory | None = None,
+        kind: HttpTransport = HttpTransport.HTTPX,
     ) -> None:
         self._profiles = profiles
         self._transport = transport
+        self._kind = kind
         self._lock = Lock()
         self._clients: WeakKeyDictionary[AbstractEventLoop, LoopClient] = WeakKeyDictionary()
 
@@ -110,10 +114,14 @@ class ClientPool:
             await client.http.aclose()
 
     def _build(self) -> httpx.AsyncClient:
-        transport = self._transport() if self._transport is not None else None
+        tls = self._tls_context()
+        if self._transport is None:
+            transport = make_transport(self._kind, tls, _LIMITS)
+        else:
+            transport = self._transport()
         # Every request brings its own timeout for connecting; the deadlines of the adapter do the rest.
         client = httpx.AsyncClient(
-            verify=self._tls_context(),
+            verify=tls,
             limits=_LIMITS,
             transport=transport,
             timeout=httpx.Timeout(None),

@@ -25,6 +25,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from spakky.plugins.vllm.endpoint_profile import VllmProfile
 from spakky.plugins.vllm.error import VllmConfigurationError
 from spakky.plugins.vllm.router import DEFAULT_PROFILE, ProfileCatalog
+from spakky.plugins.vllm.transports import HttpTransport
 
 PREFIX = "SPAKKY_VLLM__"
 _DELIMITER = "__"
@@ -37,6 +38,7 @@ class VllmSettings(VllmProfile, BaseSettings):
         model: As in a profile; blank when there are only named profiles.
         profiles: Further profiles by name. From single variables their names come out in lower case.
         default_profile: The profile that is asked when a run selects nothing.
+        transport: What carries the requests of all profiles.
     """
 
     # model_config is a ClassVar of the base; its type there is the wider ConfigDict.
@@ -52,6 +54,7 @@ class VllmSettings(VllmProfile, BaseSettings):
     model: str = ""
     profiles: dict[str, VllmProfile] = {}
     default_profile: str = DEFAULT_PROFILE
+    transport: HttpTransport = HttpTransport.HTTPX
 
     @classmethod
     def load(cls) -> Self:
@@ -80,7 +83,7 @@ class VllmSettings(VllmProfile, BaseSettings):
             VllmConfigurationError: No profile is configured, or one is referred to that is not.
         """
         profiles = dict(self.profiles)
-        own_fields = self.model_fields_set - {"profiles", "default_profile"}
+        own_fields = self.model_fields_set - {"profiles", "default_profile", "transport"}
         if self.model.strip():
             if DEFAULT_PROFILE in profiles:
                 message = (

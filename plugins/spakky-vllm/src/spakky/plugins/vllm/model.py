@@ -20,6 +20,7 @@ from spakky.plugins.vllm.request_body import prepare_token_count
 from spakky.plugins.vllm.response import ResponseCollector
 from spakky.plugins.vllm.router import DEFAULT_PROFILE, ProfileCatalog, Route
 from spakky.plugins.vllm.runtime import VllmRuntime
+from spakky.plugins.vllm.transports import HttpTransport, require_installed
 
 
 class VllmAgentModel(IAgentModel):
@@ -42,10 +43,11 @@ class VllmAgentModel(IAgentModel):
         capability: What its model can do.
         profiles: Further servers by name.
         default_profile: The profile that is asked when a run selects nothing.
-        runtime: What to take from the surroundings; for tests and for another HTTP transport.
+        transport: What carries the requests. AIOHTTP takes less time for each delta; it needs the extra ``aiohttp``.
+        runtime: What to take from the surroundings; for tests and for an HTTP transport of your own.
 
     Raises:
-        VllmConfigurationError: A value is wrong, or no server is named.
+        VllmConfigurationError: A value is wrong, no server is named, or the transport is not installed.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class VllmAgentModel(IAgentModel):
         capability: ModelCapability | None = None,
         profiles: Mapping[str, VllmProfile] | None = None,
         default_profile: str = DEFAULT_PROFILE,
+        transport: HttpTransport = HttpTransport.HTTPX,
         runtime: VllmRuntime | None = None,
     ) -> None:
         named = dict(profiles or {})
@@ -71,7 +74,8 @@ class VllmAgentModel(IAgentModel):
             named = {DEFAULT_PROFILE: build_profile(own), **named}
         self._catalog = ProfileCatalog(named, default_profile)
         self._runtime = VllmRuntime() if runtime is None else runtime
-        self._pool = ClientPool(self._catalog.profiles, self._runtime.transport)
+        require_installed(transport)
+        self._pool = ClientPool(self._catalog.profiles, self._runtime.transport, transport)
         self._opener = AnswerOpener(self._catalog, self._pool, self._runtime)
 
     @classmethod
@@ -82,7 +86,12 @@ class VllmAgentModel(IAgentModel):
             VllmConfigurationError: No server is configured.
         """
         catalog = settings.to_catalog()
-        return cls(profiles=catalog.profiles, default_profile=catalog.default, runtime=runtime)
+        return cls(
+            profiles=catalog.profiles,
+            default_profile=catalog.default,
+            transport=settings.transport,
+            runtime=runtime,
+        )
 
     @property
     @override

@@ -3,6 +3,7 @@
 import itertools
 import time
 from contextlib import aclosing
+from importlib.util import find_spec
 
 from by_hand import look_up
 from scenarios import PROMPT, TOOL, Scenario
@@ -19,9 +20,12 @@ from spakky.agent import (
     RunAgentInput,
     agent_tool,
 )
-from spakky.plugins.vllm import VllmAgentModel
+from spakky.plugins.vllm import HttpTransport, VllmAgentModel
 
 _numbers = itertools.count()
+TRANSPORTS = tuple(
+    kind for kind in HttpTransport if kind is HttpTransport.HTTPX or find_spec("aiohttp")
+)
 
 
 class CityTools:
@@ -49,9 +53,11 @@ class DurableAgent(CityTools):
         self.model = model
 
 
-def make_model(server: str, scenario: Scenario) -> VllmAgentModel:
+def make_model(
+    server: str, scenario: Scenario, transport: HttpTransport = HttpTransport.HTTPX
+) -> VllmAgentModel:
     """Give the model of a scenario; it has one pool of connections."""
-    return VllmAgentModel(base_url=f"{server}/{scenario}/v1", model="m")
+    return VllmAgentModel(base_url=f"{server}/{scenario}/v1", model="m", transport=transport)
 
 
 def next_input() -> RunAgentInput:

@@ -4,11 +4,12 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import override
 
-from agents import DurableAgent, make_model, run_yields
+from agents import TRANSPORTS, DurableAgent, make_model, run_yields
 from by_hand import Store, make_client, run_by_hand
 from by_hand_stores import postgresql_store, sqlite_store
 from measure import Row, Work, least_costs, print_table
@@ -65,19 +66,30 @@ def make_runner(
     )
 
 
-async def measure_turns(server: str, url: str, name: str, open_store: OpenStore) -> Row:
-    """Give the line of one database."""
-    model = make_model(server, Scenario.TOOLS)
-    runner = make_runner(AgentDatabase(DatabaseEngines(SqlalchemySettings(url=url))), model)
-    async with make_client() as client, open_store() as store:
+async def measure_turns(server: str, url: str, name: str, open_store: OpenStore) -> list[Row]:
+    """Give the lines of one database."""
+    async with make_client() as client, open_store() as store, AsyncExitStack() as models:
         works: dict[str, Work] = {
-            "hand": lambda: run_by_hand(client, server, Scenario.TOOLS, store),
-            "ours": lambda: run_yields(runner),
+            "hand": lambda: run_by_hand(client, server, Scenario.TOOLS, store)
         }
+        for transport in TRANSPORTS:
+            model = make_model(server, Scenario.TOOLS, transport)
+            models.push_async_callback(model.aclose)
+            engines = DatabaseEngines(SqlalchemySettings(url=url))
+            models.push_async_callback(engines.dispose)
+            works[transport] = partial(run_yields, make_runner(AgentDatabase(engines), model))
         costs = await least_costs(works, rounds=ROUNDS, expected=TOOL_DELTAS)
-    await model.aclose()
-    hand, ours = (costs[who].cpu_seconds * 1e3 for who in works)
-    return Row(f"{TURNS} tool turns on {name}, per run", hand, ours, "ms", 2.0)
+    hand = costs["hand"].cpu_seconds * 1e3
+    return [
+        Row(
+            f"{TURNS} tool turns on {name}, {transport}",
+            hand,
+            costs[transport].cpu_seconds * 1e3,
+            "ms",
+            2.0,
+        )
+        for transport in TRANSPORTS
+    ]
 
 
 async def count_reads(server: str, url: str) -> Row:
@@ -102,10 +114,10 @@ async def measure_all(server: str, postgresql: PostgresqlServer, folder: Path) -
     await asyncio.to_thread(upgrade_now, SqlalchemySettings(url=server_url))
     try:
         return [
-            await measure_turns(
+            *await measure_turns(
                 server, file_url, "SQLite", lambda: sqlite_store(folder / "hand.sqlite3")
             ),
-            await measure_turns(
+            *await measure_turns(
                 server, server_url, "PostgreSQL", lambda: postgresql_store(server_url)
             ),
             await count_reads(server, file_url),

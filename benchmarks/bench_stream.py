@@ -2,8 +2,10 @@
 
 import asyncio
 import statistics
+from contextlib import AsyncExitStack
+from functools import partial
 
-from agents import PlainAgent, first_of_run, make_model, run_events, run_yields
+from agents import TRANSPORTS, PlainAgent, first_of_run, make_model, run_events, run_yields
 from by_hand import first_by_hand, make_client, run_by_hand
 from measure import Cost, Row, Work, least_costs, print_table
 from model_server import running_server
@@ -18,18 +20,16 @@ FIRST_ROUNDS = 100
 async def measure_runs(
     server: str, scenario: Scenario, rounds: int, expected: int
 ) -> dict[str, Cost]:
-    """Give the costs of one run: by hand, and with both streams of a runner."""
-    model = make_model(server, scenario)
-    runner = AgentRunner.for_agent_instance(PlainAgent(model))
-    async with make_client() as client:
-        works: dict[str, Work] = {
-            "hand": lambda: run_by_hand(client, server, scenario),
-            "run()": lambda: run_yields(runner),
-            "run_events()": lambda: run_events(runner),
-        }
-        costs = await least_costs(works, rounds=rounds, expected=expected)
-    await model.aclose()
-    return costs
+    """Give the costs of one run: by hand, and with both streams of a runner over each transport that is installed."""
+    async with make_client() as client, AsyncExitStack() as models:
+        works: dict[str, Work] = {"hand": lambda: run_by_hand(client, server, scenario)}
+        for transport in TRANSPORTS:
+            model = make_model(server, scenario, transport)
+            models.push_async_callback(model.aclose)
+            runner = AgentRunner.for_agent_instance(PlainAgent(model))
+            works[f"run(), {transport}"] = partial(run_yields, runner)
+            works[f"run_events(), {transport}"] = partial(run_events, runner)
+        return await least_costs(works, rounds=rounds, expected=expected)
 
 
 def rows_of(
@@ -69,24 +69,22 @@ async def measure_all(server: str) -> list[Row]:
     tools = await measure_runs(server, Scenario.TOOLS, 9, TOOL_DELTAS)
     parallel = await measure_runs(server, Scenario.PARALLEL, 30, 2)
     return [
-        *rows_of(f"{DELTAS} deltas, per delta", stream, unit="us", count=DELTAS, target=1.3),
+        *rows_of(f"{DELTAS} deltas, each", stream, unit="us", count=DELTAS, target=1.3),
         *rows_of(
-            f"{PACED_DELTAS} deltas 1 ms apart, per delta",
+            f"{PACED_DELTAS} deltas 1 ms apart, each",
             paced,
             unit="us",
             count=PACED_DELTAS,
             target=1.2,
         ),
         *rows_of(
-            f"{TURNS} tool turns of {TURN_DELTAS} deltas, per run",
+            f"{TURNS} tool turns of {TURN_DELTAS} deltas",
             tools,
             unit="ms",
             count=1,
             target=1.6,
         ),
-        *rows_of(
-            f"{PARALLEL_CALLS} parallel calls, per run", parallel, unit="ms", count=1, target=2.0
-        ),
+        *rows_of(f"{PARALLEL_CALLS} parallel calls", parallel, unit="ms", count=1, target=2.0),
         *await measure_first(server),
     ]
 

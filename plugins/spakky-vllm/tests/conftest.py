@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,40 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from vllm_server import ModelServer
 
-from spakky.plugins.vllm import VllmAgentModel, VllmRuntime
+from spakky.plugins.vllm import HttpTransport, VllmAgentModel, VllmRuntime
 
-# The live tests need a server of their own; without one there is nothing to collect.
+HAS_AIOHTTP = find_spec("aiohttp") is not None
+TRANSPORTS = [kind for kind in HttpTransport if HAS_AIOHTTP or kind is not HttpTransport.AIOHTTP]
+OVER_EVERY_TRANSPORT = {
+    "test_agent_run",
+    "test_captures",
+    "test_client",
+    "test_exchange",
+    "test_operations",
+    "test_retries",
+    "test_timeouts",
+    "test_traps",
+}
+
+# The live tests need a server of their own; without one there is nothing to collect. Likewise the extra.
 collect_ignore = [] if os.environ.get("SPAKKY_VLLM_TEST_BASE_URL") else ["test_live.py"]
+if not HAS_AIOHTTP:
+    collect_ignore.append("test_aiohttp_transport.py")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what talks to a server over every transport."""
+    if metafunc.module.__name__.rpartition(".")[2] in OVER_EVERY_TRANSPORT:
+        metafunc.parametrize("transport", TRANSPORTS, indirect=True, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> HttpTransport:
+    """What carries the requests of every model of the test that does not name a transport itself."""
+    # Only a test that is run over every transport has a parameter.
+    kind = HttpTransport(getattr(request, "param", HttpTransport.HTTPX))
+    monkeypatch.setitem(VllmAgentModel.__init__.__kwdefaults__, "transport", kind)
+    return kind
 
 
 @pytest.fixture(autouse=True)

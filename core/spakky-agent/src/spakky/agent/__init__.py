@@ -223,6 +223,7 @@ from spakky.agent.guards.stream_redaction import (
 )
 from spakky.agent.guards.streaming_pattern import StreamingRedactionMatch, StreamingSensitivePattern
 from spakky.agent.json_value import EMPTY_OBJECT, FrozenObject, JsonObject, JsonPrimitive, JsonValue
+from spakky.agent.loop.checkpoint import open_approval_requests
 from spakky.agent.loop.consume import consume_pending_agent_signals
 from spakky.agent.loop.watcher import WatchTimes
 from spakky.agent.main import PLUGIN_NAME
@@ -483,6 +484,7 @@ __all__ = [
     "materialize_agent_approval_decision_state",
     "merge_catalogs",
     "on_signal",
+    "open_approval_requests",
     "parse_agent_approval_decision_signal",
     "plan_agent_resume",
     "plan_agent_tool_approval",

@@ -14,6 +14,7 @@ from typing import Final
 from spakky.agent.contracts.approval import AgentApprovalRequest
 from spakky.agent.contracts.model_message import ModelMessage, ModelToolCall
 from spakky.agent.contracts.model_stream import ModelUsage
+from spakky.agent.contracts.state import AgentState
 from spakky.agent.contracts.tool_metadata import Idempotency
 from spakky.agent.error import AgentCheckpointError
 from spakky.agent.json_value import (
@@ -85,14 +86,35 @@ def load_checkpoint(
     try:
         return _load(run_id, _Reader(stored), standing, transcript)
     except (KeyError, TypeError, ValueError) as error:
-        message = f"The checkpoint of run {run_id} is damaged ({type(error).__name__} at {error}); restore the row from a backup, or end the run with a CANCEL signal."
-        raise AgentCheckpointError(message) from error
+        raise AgentCheckpointError(_damaged(run_id, error)) from error
 
 
 def seed_count(stored: JsonObject) -> int:
     """Give how many messages of earlier dialogue the run began with."""
     count = stored.get("seed_count")
     return count if isinstance(count, int) else 0
+
+
+def open_approval_requests(state: AgentState) -> tuple[AgentApprovalRequest, ...]:
+    """Give the requests that a stored run waits with, in the model's order; none when it does not wait.
+
+    Args:
+        state: The state, as a repository gives it.
+
+    Raises:
+        AgentCheckpointError: The checkpoint is damaged.
+    """
+    try:
+        calls = _Reader(state.checkpoint).objects("calls") if state.checkpoint else []
+        waiting = [c for c in calls if c.text("stage") == CallStage.WAITING.value]
+        stored = [request for c in waiting if (request := c.optional_object("request"))]
+        return tuple(AgentApprovalRequest.from_metadata(request) for request in stored)
+    except (KeyError, TypeError, ValueError) as error:
+        raise AgentCheckpointError(_damaged(state.id, error)) from error
+
+
+def _damaged(run_id: str, error: Exception) -> str:
+    return f"The checkpoint of run {run_id} is damaged ({type(error).__name__} at {error}); restore the row from a backup, or end the run with a CANCEL signal."
 
 
 class _Reader:

@@ -13,6 +13,7 @@ from spakky.agent.declare.signal_hook import AgentSignalHookDescriptor
 from spakky.agent.error import AbstractSpakkyAgentError
 from spakky.agent.json_value import FrozenObject, clean_text
 from spakky.agent.loop.decisions import decide_on_signal
+from spakky.agent.loop.fault_log import log_fault
 from spakky.agent.loop.frames import Frame, HookShown
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.outcomes import Decided, HookBroke, InboxRead, Outcome
@@ -163,5 +164,6 @@ async def _call_hook(
     except AbstractSpakkyAgentError as error:
         yield HookBroke(error.code, str(error))
     except Exception as error:  # noqa: BLE001 - a fault of the author's code ends the run, typed
+        log_fault(f"Signal hook {key}", error)
         message = f"Signal hook {key} raised {type(error).__name__}."
         yield HookBroke("agent.hook.failed", message)

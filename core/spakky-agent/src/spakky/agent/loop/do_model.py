@@ -20,6 +20,7 @@ from spakky.agent.error import (
 from spakky.agent.json_value import FrozenObject, clean_text
 from spakky.agent.loop.answer import AnswerReader
 from spakky.agent.loop.build_request import build_request
+from spakky.agent.loop.fault_log import log_fault
 from spakky.agent.loop.frames import Frame, StepFinished, StepStarted, TextShown
 from spakky.agent.loop.gate import Tripped
 from spakky.agent.loop.gather_context import GatheredContext, gather_context
@@ -171,8 +172,10 @@ def _broke(error: Exception, *, asked: bool) -> Outcome:
         case AbstractSpakkyAgentError():
             return ModelBroke(error.code, str(error))
         case _ if asked:
-            message = f"The model adapter raised {type(error).__name__}; see its log."
+            log_fault("The model adapter", error)
+            message = f"The model adapter raised {type(error).__name__}; the log says where."
             return ModelBroke("agent.model.failed", message)
         case _:
+            log_fault("What prepares a model request", error)
             message = f"{type(error).__name__} was raised while the model request was prepared; look into the context provider, the context handler and the compaction strategies."
             return ModelBroke("agent.request.failed", message)

@@ -25,6 +25,7 @@ from spakky.agent.error import (
 )
 from spakky.agent.guards.redact import redact_text
 from spakky.agent.loop.do_delegate import run_delegate
+from spakky.agent.loop.fault_log import log_fault
 from spakky.agent.loop.frames import Frame
 from spakky.agent.loop.gate import Tripped
 from spakky.agent.loop.kit import RunKit
@@ -34,7 +35,7 @@ from spakky.agent.loop.progress import CallState, Progress
 from spakky.agent.loop.secret_refs import resolve_secrets
 from spakky.agent.loop.steps import RunCalls
 from spakky.agent.loop.stopping import CLEANUP_SECONDS, stop_with_cleanup
-from spakky.agent.loop.tool_result import clean_failure, failed, returned
+from spakky.agent.loop.tool_result import clean_failure, failed, returned, without_values
 
 _LOG = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ async def run_call(kit: RunKit, call: CallState) -> Outcome:
         async with timer:
             ready, secrets = await resolve_secrets(kit, tool, call)
             result = await dispatcher.dispatch(ready)
-        return returned(call, tool, encode_value(result))
+        return returned(call, tool, without_values(encode_value(result), secrets))
     except AgentAuthRequiredError as error:
         prompt = redact_text(clean_failure(call, tool, error.prompt), secrets)
         return AuthNeeded(error.provider, prompt, call)
@@ -161,6 +162,7 @@ def _fault(
     secrets: tuple[str, ...],
 ) -> Outcome:
     code = error.code if isinstance(error, AbstractSpakkyAgentError) else "agent.tool.failed"
+    log_fault(f"Tool {tool.name}", error)
     text = redact_text(clean_failure(call, tool, str(error)), secrets)
     message = f"{tool.name} raised {type(error).__name__}{': ' + text if text else '.'}"
     return _broke(kit, call, tool, code, message)

@@ -17,23 +17,23 @@ from spakky.agent.ports.secret_resolver import SECRET_SCHEME
 async def resolve_secrets(
     kit: RunKit, tool: AgentToolDescriptor, call: CallState
 ) -> tuple[ModelToolCall, tuple[str, ...]]:
-    """Give the call with its secrets, and the secrets, so that whatever the tool says can be cleaned of them.
+    """Give the call with its secrets, and all secrets among its arguments, so that what the tool says can be cleaned of them.
 
     Raises:
         AgentToolError: The resolver refuses a reference.
     """
-    if kit.secrets is None:
-        return call.call, ()
     values = sensitive_values(named_arguments(tool, call.call.arguments), secret_fields(tool))
+    if kit.secrets is None:
+        return call.call, values
     found: dict[str, str] = {}
     for reference in values:
         if reference.startswith(SECRET_SCHEME):
             secret_id = reference.removeprefix(SECRET_SCHEME)
             found[reference] = await kit.secrets.resolve(SecretRef(secret_id))
     if not found:
-        return call.call, ()
+        return call.call, values
     arguments = {key: _replace(value, found) for key, value in call.call.arguments.items()}
-    return replace(call.call, arguments=FrozenObject(arguments)), tuple(found.values())
+    return replace(call.call, arguments=FrozenObject(arguments)), (*values, *found.values())
 
 
 def _replace(value: JsonValue, found: Mapping[str, str]) -> JsonValue:

@@ -1,6 +1,7 @@
 """Turns what a tool gave into the message that the model reads, what the streams show, and what is put on record."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from spakky.agent.contracts.evidence import AgentEvidenceCandidate
@@ -49,6 +50,24 @@ def remembered_result(tool: AgentToolDescriptor, result: JsonValue) -> JsonValue
     """Give a result as the transcript keeps it and the model reads it: without secrets."""
     fields = tool.schema.output_sensitive_fields
     return redact_fields(result, fields, may_be_stored) if fields else result
+
+
+def without_values(value: JsonValue, secrets: tuple[str, ...]) -> JsonValue:
+    """Take secrets out of every text of a result: a tool may repeat what it was given, marked or not."""
+    if not secrets:
+        return value
+    match value:
+        case str():
+            return redact_text(value, secrets)
+        case Mapping():
+            return {
+                redact_text(key, secrets): without_values(item, secrets)
+                for key, item in value.items()
+            }
+        case list() | tuple():
+            return [without_values(item, secrets) for item in value]
+        case _:
+            return value
 
 
 def failed(call: CallState, tool: AgentToolDescriptor | None, text: str) -> CallReturned:

@@ -103,7 +103,10 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 request.method,
                 # It is encoded already, and must go out as it is.
                 URL(url, encoded=True),
-                headers=[(name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers.raw],
+                headers=[
+                    (name.decode("ascii"), value.decode("latin-1"))
+                    for name, value in request.headers.raw
+                ],
                 data=await request.aread() or None,
                 allow_redirects=False,
                 proxy=_find_proxy(request.url),

@@ -66,7 +66,9 @@ class ClientPool:
     """
 
     def __init__(
-        self, profiles: Mapping[str, VllmProfile], transport: TransportFactory | None = None,
+        self,
+        profiles: Mapping[str, VllmProfile],
+        transport: TransportFactory | None = None,
         kind: HttpTransport = HttpTransport.HTTPX,
     ) -> None:
         self._profiles = profiles

@@ -22,7 +22,7 @@ def plan_runs(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     for tests in _names(root, (*(member / "tests" for member in members), root / "tests")):
         yield tests, (tests,)
     if examples := tuple(_names(root, (root / "examples",))):
-        yield "examples", examples
+        yield os.pathsep.join(("examples", "examples/tests")), examples
 
 
 def _names(root: Path, folders: Iterable[Path]) -> Iterator[str]:

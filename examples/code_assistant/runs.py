@@ -1,6 +1,6 @@
 """Finding stored runs: their settings, what they wait for, and what was said in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spakky.core.pod.annotations.pod import Pod
@@ -11,12 +11,12 @@ from spakky.agent import (
     AgentRunRefusedError,
     AgentState,
     AgentStatus,
-    AgentValueError,
     IAgentEvidenceRepository,
     IAgentSignalRepository,
     IAgentStateRepository,
     IAgentTranscriptRepository,
     ModelMessage,
+    open_approval_requests,
 )
 
 AGENT_NAME = "code_assistant"
@@ -84,7 +84,7 @@ class Runs:
         if settings is None:
             message = f"Run {run_id!r} was not started by code-assistant, so its workspace is not known; resume it where it was started."
             raise AgentRunRefusedError(message)
-        return StoredRun(state, settings, open_requests(state))
+        return StoredRun(state, settings, open_approval_requests(state))
 
     async def list_all(self) -> list[AgentState]:
         """Give the states of all runs, the oldest first."""
@@ -101,22 +101,3 @@ class Runs:
     async def count_evidence(self, run_id: str) -> int:
         """Give how many pieces of evidence a run has."""
         return len(await self._evidence.list_by_state(run_id))
-
-
-def open_requests(state: AgentState) -> tuple[AgentApprovalRequest, ...]:
-    """Give the approvals that a stored run waits for.
-
-    The checkpoint holds a request beside each call that needed one; it is open while the call is ``waiting``.
-    """
-    calls = state.checkpoint.get("calls")
-    found: list[AgentApprovalRequest] = []
-    for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
-        if not isinstance(call, Mapping) or call.get("stage") != "waiting":
-            continue
-        request = call.get("request")
-        if isinstance(request, Mapping):
-            try:
-                found.append(AgentApprovalRequest.from_metadata(request))
-            except AgentValueError:
-                continue
-    return tuple(found)

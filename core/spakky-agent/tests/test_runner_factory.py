@@ -29,8 +29,8 @@ from spakky.agent import (
     ToolEffects,
 )
 from spakky.agent.main import PLUGIN_NAME
-from spakky.agent.ports.tool_contributor import IAgentToolContributor
 from spakky.agent.runner_factory import find_runner_factory
+from spakky.agent.tool_contributor import IAgentToolContributor
 from spakky.agent_testkit.desk import drain
 from spakky.agent_testkit.scripted_model import ScriptedModel, call, say
 

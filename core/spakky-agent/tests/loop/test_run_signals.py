@@ -11,6 +11,7 @@ from spakky.agent import (
     AgentYield,
     AgentYieldKind,
     Cancel,
+    Final,
     Progress,
     on_signal,
 )

@@ -205,6 +205,7 @@ from spakky.agent.execute_contract import require_streaming
 from spakky.agent.guards.exposure import ContextExposurePolicy, EvidenceExposurePolicy
 from spakky.agent.guards.sensitive import (
     PII,
+    SECRET_SCHEME,
     CredentialRef,
     DataSensitivity,
     MaskingPolicy,
@@ -240,10 +241,9 @@ from spakky.agent.ports.repositories import (
     IAgentTranscriptRepository,
     IAgentUnitOfWork,
 )
-from spakky.agent.ports.secret_resolver import SECRET_SCHEME, ISecretResolver
+from spakky.agent.ports.secret_resolver import ISecretResolver
 from spakky.agent.ports.streaming_patterns import IStreamingPatternProvider
 from spakky.agent.ports.task_store import ConversationTurn, ITaskStore
-from spakky.agent.ports.tool_contributor import IAgentToolContributor
 from spakky.agent.rules.approval import (
     materialize_agent_approval_decision_state,
     parse_agent_approval_decision_signal,
@@ -257,6 +257,7 @@ from spakky.agent.rules.cancellation import (
 from spakky.agent.rules.recovery import plan_agent_resume
 from spakky.agent.runner import AgentRunner
 from spakky.agent.runner_factory import AgentRunnerFactory, IAgentRunnerFactory
+from spakky.agent.tool_contributor import IAgentToolContributor
 
 __all__ = [
     "DEFAULT_APPROVAL_DECISIONS",

@@ -10,8 +10,8 @@ from spakky.core.pod.annotations.pod import Pod
 from spakky.agent.contracts.run_input import RunAgentInput
 from spakky.agent.port_lookup import container_of
 from spakky.agent.ports.model import IAgentModelResolver
-from spakky.agent.ports.tool_contributor import IAgentToolContributor
 from spakky.agent.runner import AgentRunner
+from spakky.agent.tool_contributor import IAgentToolContributor
 
 
 class IAgentRunnerFactory(ABC):

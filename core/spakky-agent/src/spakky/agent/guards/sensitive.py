@@ -23,6 +23,10 @@ _MASK = "****"
 _HASH_DIGITS = 16
 
 
+SECRET_SCHEME = "secret://"  # noqa: S105 - the scheme of references, not a secret
+"""How a model names a secret in an argument: the scheme and the secret's id, for example ``secret://payments-key``."""
+
+
 class PII(StrEnum):
     """Kinds of personal data."""
 

@@ -210,14 +210,19 @@ class DurableJournal(Journal):
 
     @override
     async def commit(self, progress: Progress) -> tuple[Progress, tuple[AgentEvidence, ...]]:
-        stored = (dump_checkpoint(progress), progress.standing)
+        checkpoint = dump_checkpoint(progress)
         messages = progress.transcript[self._stored_messages :]
-        if not (messages or self._evidence or self._consumed) and stored == self._committed:
+        if not (messages or self._evidence or self._consumed) and self._committed == (
+            checkpoint,
+            progress.standing,
+        ):
             return progress, ()
         evidence = self._number_evidence(progress)
-        progress = replace(progress, evidence_count=progress.evidence_count + len(evidence))
+        if evidence:
+            progress = replace(progress, evidence_count=progress.evidence_count + len(evidence))
+            checkpoint = dump_checkpoint(progress)
         async with self._ports.unit_of_work.begin(self._lease) as scope:
-            saved = await scope.states.save(self._next_state(progress))
+            saved = await scope.states.save(self._next_state(progress, checkpoint))
             if messages:
                 await scope.transcripts.append(self._run_id, messages)
             for piece in evidence:
@@ -227,7 +232,7 @@ class DurableJournal(Journal):
             for signal in self._forwarded:
                 await scope.signals.append(signal)
         self._state = saved
-        self._committed = (dump_checkpoint(progress), progress.standing)
+        self._committed = (checkpoint, progress.standing)
         self._stored_messages = len(progress.transcript)
         self._evidence.clear()
         self._consumed.clear()
@@ -243,7 +248,7 @@ class DurableJournal(Journal):
             for number, candidate in enumerate(self._evidence, first)
         )
 
-    def _next_state(self, progress: Progress) -> AgentState:
+    def _next_state(self, progress: Progress, checkpoint: JsonObject) -> AgentState:
         standing = progress.standing
         base = self._state or AgentState(self._run_id, self._agent_type, AgentStatus.CREATED)
         return replace(
@@ -254,7 +259,7 @@ class DurableJournal(Journal):
             current_activity=_activity(progress),
             recovery_marker=progress.model_action_id if progress.step else None,
             metadata=base.metadata if self._metadata is None else self._metadata,
-            checkpoint=dump_checkpoint(progress),
+            checkpoint=checkpoint,
         )
 
     @override

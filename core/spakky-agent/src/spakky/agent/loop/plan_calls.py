@@ -12,6 +12,7 @@ from spakky.agent.guards.exposure import EvidenceExposurePolicy
 from spakky.agent.guards.redact import redact_fields, sensitive_values
 from spakky.agent.guards.sensitive import (
     REDACTED_TEXT,
+    SECRET_SCHEME,
     SecretField,
     SensitiveField,
     SensitiveFieldDescriptor,
@@ -28,7 +29,6 @@ from spakky.agent.json_value import (
 from spakky.agent.loop.frames import CallFinished
 from spakky.agent.loop.outcomes import CallReturned
 from spakky.agent.loop.progress import CallStage, CallState
-from spakky.agent.ports.secret_resolver import SECRET_SCHEME
 from spakky.agent.rules.approval import needs_approval
 from spakky.agent.rules.history import answer_call
 

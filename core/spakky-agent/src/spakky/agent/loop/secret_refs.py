@@ -6,12 +6,11 @@ from dataclasses import replace
 from spakky.agent.contracts.model_message import ModelToolCall
 from spakky.agent.declare.catalog import AgentToolDescriptor
 from spakky.agent.guards.redact import sensitive_values
-from spakky.agent.guards.sensitive import SecretRef
+from spakky.agent.guards.sensitive import SECRET_SCHEME, SecretRef
 from spakky.agent.json_value import FrozenObject, JsonValue
 from spakky.agent.loop.kit import RunKit
 from spakky.agent.loop.plan_calls import named_arguments, secret_fields
 from spakky.agent.loop.progress import CallState
-from spakky.agent.ports.secret_resolver import SECRET_SCHEME
 
 
 async def resolve_secrets(

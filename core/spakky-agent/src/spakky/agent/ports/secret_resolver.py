@@ -4,9 +4,6 @@ from abc import ABC, abstractmethod
 
 from spakky.agent.guards.sensitive import SecretRef
 
-SECRET_SCHEME = "secret://"  # noqa: S105 - the scheme of references, not a secret
-"""How a model names a secret in an argument: the scheme and the secret's id, for example ``secret://payments-key``."""
-
 
 class ISecretResolver(ABC):
     """Looks secrets up. What it gives goes into the tool call and nowhere else."""

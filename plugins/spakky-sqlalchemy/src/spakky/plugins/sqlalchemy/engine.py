@@ -23,7 +23,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, PoolProxiedConnection, PoolResetState
 from sqlalchemy.util import await_only
 
 BEGIN_OPTION = "spakky_sqlite_begin"
@@ -86,6 +86,8 @@ def _create_postgresql_engine(settings: SqlalchemySettings, options: dict[str, A
 def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any]) -> AsyncEngine:
     _require_sqlite_version()
     options["connect_args"] = {"timeout": min(SLICE_SECONDS, settings.busy_timeout_seconds)}
+    # Done by _roll_back below.
+    options["pool_reset_on_return"] = None
     url = settings.database_url
     engine = create_async_engine(url, **options)
 
@@ -106,6 +108,14 @@ def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any])
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.close()
+
+    @event.listens_for(engine.sync_engine, "reset")
+    def _roll_back(connection: DBAPIConnection, _: ConnectionPoolEntry, __: PoolResetState) -> None:
+        # A rollback is a trip to the driver's thread, and there is nearly never anything to roll back.
+        # The driver has no types; in_transaction is of its public interface.
+        driver: Any = getattr(connection, "driver_connection")  # noqa: B009 - not in the interface
+        if driver.in_transaction:
+            connection.rollback()
 
     @event.listens_for(engine.sync_engine, "begin")
     def _begin(connection: Connection) -> None:

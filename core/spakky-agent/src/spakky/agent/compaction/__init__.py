@@ -1,0 +1,1 @@
+"""Strategies that shorten the history of a model request."""

@@ -1,0 +1,1 @@
+"""What an author declares, turned into values when a class is defined: specs, tools, hooks, teammates."""

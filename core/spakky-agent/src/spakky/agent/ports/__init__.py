@@ -1,0 +1,1 @@
+"""What an agent needs from outside, as abstract classes that the container resolves by type."""

@@ -1,0 +1,1 @@
+"""Pure decisions about runs: life cycle, approval, recovery, cancellation, signals, histories, limits."""

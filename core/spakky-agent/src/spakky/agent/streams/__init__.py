@@ -1,0 +1,1 @@
+"""Pure projections of what a run shows to the two public streams."""

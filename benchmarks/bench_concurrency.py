@@ -96,7 +96,7 @@ def compare() -> None:
             "KiB",
         ),
         Row("memory of an idle agent with its runner", None, ours["idle"] * 1024, "KiB"),
-        Row(f"connections per run at once, in {ROUNDS} rounds", None, opened / CROWD, "", 1.0),
+        Row(f"connections opened per run, {ROUNDS} rounds", None, opened / CROWD / ROUNDS, "", 1.0),
     ]
     print_table(f"{CROWD} runs of {CROWD_DELTAS} deltas at once", rows)
 

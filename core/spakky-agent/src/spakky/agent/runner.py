@@ -1,6 +1,6 @@
 """The standard loop of one agent: ports in, both streams out. It takes no decisions; ``loop/`` does."""
 
-import secrets
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -232,7 +232,7 @@ class AgentRunner:
             self._durable_ports(),
             run_input.state_id,
             self.agent.agent_name,
-            f"runner-{secrets.token_hex(8)}",
+            f"runner-{os.urandom(8).hex()}",
             self.times.lease_seconds,
         )
 

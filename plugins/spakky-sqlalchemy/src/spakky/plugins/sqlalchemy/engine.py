@@ -110,11 +110,13 @@ def _create_sqlite_engine(settings: SqlalchemySettings, options: dict[str, Any])
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "reset")
-    def _roll_back(connection: DBAPIConnection, _: ConnectionPoolEntry, __: PoolResetState) -> None:
+    def _roll_back(
+        connection: DBAPIConnection, _: ConnectionPoolEntry, state: PoolResetState
+    ) -> None:
         # A rollback is a trip to the driver's thread, and there is nearly never anything to roll back.
         # The driver has no types; in_transaction is of its public interface.
         driver: Any = getattr(connection, "driver_connection")  # noqa: B009 - not in the interface
-        if driver.in_transaction:
+        if not state.terminate_only and driver.in_transaction:
             connection.rollback()
 
     @event.listens_for(engine.sync_engine, "begin")

@@ -32,10 +32,9 @@ class FileAgent:
 
 
 class Executable(Protocol):
-    """What ``@Agent`` makes of a class: the loop becomes its ``execute``."""
+    """What ``@Agent`` makes of a class: the loop becomes its ``execute``, which runs the agent."""
 
-    def execute(self, run_input: RunAgentInput) -> AsyncGenerator[AgentYield[object], None]:
-        """Run the agent."""
+    def execute(self, run_input: RunAgentInput) -> AsyncGenerator[AgentYield[object], None]: ...
 
 
 async def call(agent_instance: Executable) -> None:

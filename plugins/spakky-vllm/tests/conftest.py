@@ -45,7 +45,9 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """What carries the requests of every model of the test that does not name a transport itself."""
     # Only a test that is run over every transport has a parameter.
     kind = HttpTransport(getattr(request, "param", HttpTransport.HTTPX))
-    monkeypatch.setitem(VllmAgentModel.__init__.__kwdefaults__, "transport", kind)
+    defaults = VllmAgentModel.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "transport", kind)
     return kind
 
 

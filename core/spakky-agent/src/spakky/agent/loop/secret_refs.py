@@ -5,6 +5,13 @@ from dataclasses import replace
 
 from spakky.agent.contracts.model_message import ModelToolCall
 from spakky.agent.declare.catalog import AgentToolDescriptor
+from spakky.agent.guards.field_paths import (
+    PathNode,
+    build_path_tree,
+    marker_at,
+    nodes_for_item,
+    nodes_for_key,
+)
 from spakky.agent.guards.redact import sensitive_values
 from spakky.agent.guards.sensitive import SECRET_SCHEME, SecretRef
 from spakky.agent.json_value import FrozenObject, JsonValue
@@ -21,8 +28,11 @@ async def resolve_secrets(
     Raises:
         AgentToolError: The resolver refuses a reference.
     """
-    values = sensitive_values(named_arguments(tool, call.call.arguments), secret_fields(tool))
-    if kit.secrets is None:
+    fields = secret_fields(tool)
+    named = named_arguments(tool, call.call.arguments)
+    values = sensitive_values(named, fields)
+    root = build_path_tree(fields)
+    if kit.secrets is None or root is None:
         return call.call, values
     found: dict[str, str] = {}
     for reference in values:
@@ -31,15 +41,23 @@ async def resolve_secrets(
             found[reference] = await kit.secrets.resolve(SecretRef(secret_id))
     if not found:
         return call.call, values
-    arguments = {key: _replace(value, found) for key, value in call.call.arguments.items()}
+    # Only where the tool declares a secret: the same reference in an open argument would carry the secret out.
+    arguments = {
+        key: _place(item, nodes_for_key((root,), key), found) for key, item in named.items()
+    }
     return replace(call.call, arguments=FrozenObject(arguments)), (*values, *found.values())
 
 
-def _replace(value: JsonValue, found: Mapping[str, str]) -> JsonValue:
+def _place(value: JsonValue, nodes: tuple[PathNode, ...], found: Mapping[str, str]) -> JsonValue:
+    marked = marker_at(nodes) is not None
     if isinstance(value, str):
-        return found.get(value, value)
+        return found.get(value, value) if marked else value
     if isinstance(value, Mapping):
-        return {key: _replace(item, found) for key, item in value.items()}
+        return {
+            key: _place(item, nodes if marked else nodes_for_key(nodes, key), found)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_replace(item, found) for item in value]
+        below = nodes if marked else nodes_for_item(nodes)[0]
+        return [_place(item, below, found) for item in value]
     return value

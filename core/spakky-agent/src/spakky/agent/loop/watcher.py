@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from spakky.agent.contracts.signals import AgentSignal, AgentSignalKind
 from spakky.agent.error import AgentLeaseLostError, AgentPersistenceError
 from spakky.agent.loop.do_inbox import cancel_order
+from spakky.agent.loop.fault_log import log_fault
 from spakky.agent.loop.gate import Gate
 from spakky.agent.loop.journal import Journal
 from spakky.agent.loop.outcomes import StopReason
@@ -73,6 +74,9 @@ class Watcher:
         except AgentPersistenceError as error:
             _LOG.warning("The lease of a run could not be renewed: %s", error)
             return False
+        except Exception as error:  # noqa: BLE001 - a driver's own error must not end the watch in silence
+            log_fault("The renewal of a run's lease", error)
+            return False
         return True
 
     async def _look(self) -> None:
@@ -82,6 +86,9 @@ class Watcher:
             pending = await self._journal.read_pending()
         except AgentPersistenceError as error:
             _LOG.warning("The inbox of a run could not be read: %s", error)
+            return
+        except Exception as error:  # noqa: BLE001 - as above
+            log_fault("The inbox of a run", error)
             return
         order = first_cancel(pending)
         if order is not None:

@@ -104,28 +104,28 @@ class AgentDatabase:
         raise await self._explain(refusal, writes, lease)
 
     async def _read[T](self, action: str, work: Work[T]) -> T:
-        with persistence_errors(self._url, action):
-            await self._open()
-            deadline = LockDeadline(self._busy_seconds)
-            while True:
-                try:
-                    async with self._engines.autocommit_engine.connect() as connection:
-                        return await work(connection)
-                except OperationalError as error:
-                    # Readers do not wait for writers, but for a recovery after a crash.
-                    if not deadline.allows_retry(error):
-                        raise
+        async def read() -> T:
+            async with self._engines.autocommit_engine.connect() as connection:
+                return await work(connection)
+
+        return await self._insist(action, read)
 
     async def _look(self, action: str, state_id: str) -> bool:
+        async def look() -> bool:
+            async with borrow_driver(self._engines.engine) as driver:
+                return await self._find_pending(driver, state_id) is not None
+
+        return await self._insist(action, look)
+
+    async def _insist[T](self, action: str, read: Callable[[], Awaitable[T]]) -> T:
+        """Read, and read again while SQLite refuses it: readers wait only for a recovery after a crash."""
         with persistence_errors(self._url, action):
             await self._open()
             deadline = LockDeadline(self._busy_seconds)
             while True:
                 try:
-                    async with borrow_driver(self._engines.engine) as driver:
-                        return await self._find_pending(driver, state_id) is not None
-                except sqlite3.OperationalError as error:
-                    # As in _read.
+                    return await read()
+                except (OperationalError, sqlite3.OperationalError) as error:
                     if not deadline.allows_retry(error):
                         raise
 

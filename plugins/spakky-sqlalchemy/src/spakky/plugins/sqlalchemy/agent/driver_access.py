@@ -85,8 +85,8 @@ async def fetch_from_postgresql(driver: object, statement: str, values: Sequence
         with suppress(Exception):
             await connection.fetchval("SELECT 1", timeout=_GRACE_SECONDS)
         raise
-    except OSError:
-        raise
     except Exception as error:
         # As in borrow_driver.
+        if isinstance(error, OSError):
+            raise
         raise DBAPIError(None, None, error) from error

@@ -23,6 +23,8 @@ def plan_runs(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield tests, (tests,)
     if examples := tuple(_names(root, (root / "examples",))):
         yield os.pathsep.join(("examples", "examples/tests")), examples
+    if benchmarks := tuple(_names(root, (root / "benchmarks",))):
+        yield "benchmarks", benchmarks
 
 
 def _names(root: Path, folders: Iterable[Path]) -> Iterator[str]:

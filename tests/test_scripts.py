@@ -46,7 +46,7 @@ def test_every_folder_of_python_is_type_checked() -> None:
         name = folder.relative_to(ROOT).as_posix()
         assert {f"{name}/src", f"{name}/tests"} <= checked
     assert {"scripts", "tests", "docs/samples"} <= checked
-    known = {"", os.pathsep.join(("examples", "examples/tests"))}
+    known = {"", "benchmarks", os.pathsep.join(("examples", "examples/tests"))}
     assert all(path in {*known, targets[0]} for path, targets in runs)
 
 

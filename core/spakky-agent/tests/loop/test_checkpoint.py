@@ -16,7 +16,7 @@ from spakky.agent.contracts.approval import (
 )
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole, ModelToolCall
 from spakky.agent.contracts.model_stream import ModelUsage
-from spakky.agent.contracts.state import AgentStateReason, AgentStatus
+from spakky.agent.contracts.state import AgentState, AgentStateReason, AgentStatus
 from spakky.agent.contracts.tool_metadata import Idempotency, ToolRisk, ToolRiskAxis
 from spakky.agent.error import AgentCheckpointError
 from spakky.agent.json_value import FrozenObject, JsonObject, digest_value
@@ -24,6 +24,7 @@ from spakky.agent.loop.checkpoint import (
     SCHEMA_VERSION,
     dump_checkpoint,
     load_checkpoint,
+    open_approval_requests,
     seed_count,
 )
 from spakky.agent.loop.progress import (
@@ -297,3 +298,28 @@ def test_a_checkpoint_of_schema_1_still_loads() -> None:
     assert progress.cancel == CancelOrder("s1", "enough", "ann")
     assert progress.ending == Cancelled(CancelOrder("s1", "enough", "ann"), "model_stream m")
     assert seed_count(sample["checkpoint"]) == 2
+
+
+# ---------------------------------------------------------------- what operators read of it
+
+
+def test_the_open_requests_of_a_stored_run_are_read_in_the_models_order() -> None:
+    state = AgentState("r", "desk", AgentStatus.INTERRUPTED)
+    assert open_approval_requests(state) == ()
+    request = AgentApprovalRequest(
+        "a1", "r", AgentApprovalBoundaryKind.TOOL_INVOCATION, "Pay?", ToolRisk(), "r/call/1.1"
+    )
+    stored = dump_checkpoint(one_call(request=request))
+    waiting = dict(stored["calls"][0], stage="waiting")  # type: ignore[index, call-overload]  # it holds one call
+    done, bare = dict(waiting, stage="done"), dict(waiting, request=None)
+    state = replace(state, checkpoint=FrozenObject({"calls": [done, waiting, bare]}))
+    assert open_approval_requests(state) == (request,)
+
+
+@pytest.mark.parametrize("calls", [7, [7], [{"stage": "waiting", "request": {"id": "a"}}]])
+def test_open_requests_of_a_damaged_run_are_refused_typed(calls: Any) -> None:
+    state = AgentState(
+        "r", "desk", AgentStatus.INTERRUPTED, checkpoint=FrozenObject({"calls": calls})
+    )
+    with pytest.raises(AgentCheckpointError, match="run r is damaged"):
+        open_approval_requests(state)

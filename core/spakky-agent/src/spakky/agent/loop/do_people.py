@@ -10,6 +10,8 @@ from spakky.agent.contracts.approval import (
     ApprovalDecision,
 )
 from spakky.agent.contracts.tool_metadata import ToolRisk
+from spakky.agent.declare.catalog import AgentToolApprovalContext, AgentToolDescriptor
+from spakky.agent.error import AgentToolBindingError
 from spakky.agent.json_value import FrozenObject
 from spakky.agent.loop.frames import Frame
 from spakky.agent.loop.kit import RunKit
@@ -17,6 +19,8 @@ from spakky.agent.loop.outcomes import Outcome, PeopleAsked
 from spakky.agent.loop.progress import CallStage, CallState
 from spakky.agent.loop.steps import AskPeople
 from spakky.agent.rules.approval import plan_agent_tool_approval
+
+_MISFIT = "The tool has changed, and the arguments of the call do not fit it any more; modify or reject the call."
 
 
 async def ask_people(kit: RunKit, step: AskPeople) -> AsyncGenerator[Frame | Outcome, None]:
@@ -34,7 +38,9 @@ def _consent_request(kit: RunKit, call: CallState) -> AgentApprovalRequest:
     tool = kit.find_tool(call.call.name)
     if tool is None:
         return _bare_request(kit, call, f"{call.call.name} is not a tool of this agent any more.")
-    context = tool.approval_context(call.call.arguments)
+    context = _context_of(tool, call)
+    if context is None:
+        return _bare_request(kit, call, f"{call.call.name} asks for consent. {_MISFIT}")
     plan = plan_agent_tool_approval(
         descriptor=tool,
         approval_id=_approval_id(call),
@@ -57,9 +63,19 @@ def _uncertain_request(kit: RunKit, call: CallState) -> AgentApprovalRequest:
     request = _bare_request(kit, call, prompt)
     if tool is None:
         return request
-    context = tool.approval_context(call.call.arguments)
+    context = _context_of(tool, call)
+    if context is None:
+        return replace(request, risk=tool.metadata.risk, prompt=f"{request.prompt} {_MISFIT}")
     metadata = FrozenObject({**context.metadata, **request.metadata})
     return replace(request, risk=tool.metadata.risk, metadata=metadata)
+
+
+def _context_of(tool: AgentToolDescriptor, call: CallState) -> AgentToolApprovalContext | None:
+    """Give what a person is shown of a call; None when its tool takes other arguments than when it was planned."""
+    try:
+        return tool.approval_context(call.call.arguments)
+    except AgentToolBindingError:
+        return None
 
 
 def _bare_request(kit: RunKit, call: CallState, prompt: str) -> AgentApprovalRequest:

@@ -10,6 +10,7 @@ CONTAINER = "spakky.core.application.application_context"
 IMPORTS = {
     "container": f"import {CONTAINER}",
     "core": "import spakky.agent",
+    "agent": f"import {CONTAINER}; from spakky.agent import Agent",
     "libraries": f"import {CONTAINER}, httpx, msgspec, pydantic_settings",
     "adapter": "import spakky.agent, spakky.plugins.vllm",
 }
@@ -36,6 +37,12 @@ def main() -> None:
     rows = [
         Row(
             "spakky.agent, beside the container alone", least["container"], least["core"], "ms", 1.5
+        ),
+        Row(
+            "an agent and its container, beside the container",
+            least["container"],
+            least["agent"],
+            "ms",
         ),
         Row(
             "core and adapter, beside their libraries",

@@ -1,27 +1,46 @@
 """Delegation to a local teammate: a child run inside the parent's run, pauses and cancels included."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spakky.agent import (
     Agent,
+    AgentAuthRequiredError,
+    AgentDelegateTarget,
+    AgentEvent,
+    AgentExecutionLimits,
     AgentExecutionSpec,
     AgentRunner,
     AgentSignal,
     AgentSignalKind,
     AgentTeammate,
     AgentYieldKind,
+    DelegationExpectedOutput,
+    DelegationPacket,
     IAgentModel,
+    Idempotency,
+    ModelToolCall,
     RecoveryStrategy,
     RunAgentInput,
     RunFinishedEvent,
     ToolCallResultEvent,
 )
+from spakky.agent.loop.children import ChildOrder
+from spakky.agent.loop.do_delegate import (
+    ANCESTORS_KEY,
+    MAX_DEPTH,
+    child_instruction,
+    run_delegate,
+)
+from spakky.agent.loop.outcomes import CallReturned
+from spakky.agent.loop.progress import CallStage, CallState
+from spakky.agent.loop.progress import Progress as LoopProgress
 from spakky.agent_testkit.desk import DeskTools, drain
-from spakky.agent_testkit.memory import MemoryPorts
+from spakky.agent_testkit.memory import CommitInfo, MemoryPorts
 from spakky.agent_testkit.scripted_model import ScriptedModel, TurnSource, call, hang, raises, say
 
 DELEGATE = [*call("teammate.clerk.delegate", {"instruction": "settle the bill"})]
@@ -214,3 +233,127 @@ async def test_agents_that_delegate_in_a_circle_are_stopped(ports: MemoryPorts) 
     assert isinstance(events[-1], RunFinishedEvent)
     assert "circle" in model.requests[1].messages[-1].content
     assert ports.store.commits == 0
+
+
+@pytest.mark.requirement("DELEG-7", "DELEG-9")
+async def test_a_child_is_told_everything_that_the_parent_and_its_author_want() -> None:
+    def packet(**parts: Any) -> DelegationPacket:
+        return DelegationPacket(
+            "p", "r", AgentDelegateTarget("Clerk", "clerk"), {"instruction": "settle it"}, **parts
+        )
+
+    whole = packet(
+        constraints=("be quick", "be kind"), expected_output=DelegationExpectedOutput("a receipt")
+    )
+    arguments = {"instruction": "settle it", "task": "bill 7", "context_summary": "it is due"}
+    assert child_instruction(arguments, whole) == (
+        "settle it\n\nTask: bill 7\n\nContext: it is due\n\nConstraint: be quick\n\n"
+        "Constraint: be kind\n\nExpected output: a receipt"
+    )
+    assert child_instruction({"instruction": "settle it"}, packet()) == "settle it"
+
+
+@pytest.mark.requirement("DELEG-20")
+async def test_delegation_stops_at_a_depth(ports: MemoryPorts) -> None:
+    boss = team(ports, [DELEGATE, [*say("did it myself")]], [])
+    runner = AgentRunner.for_agent_instance(boss)
+    above = [f"agent {number}" for number in range(MAX_DEPTH)]
+    run_input = RunAgentInput("boss-1", "go", metadata={ANCESTORS_KEY: above})
+    await drain(runner.run(run_input))
+    told = boss.model.requests[1].messages[-1]
+    assert told.metadata["is_error"]
+    assert told.content == "Delegation is nested deeper than 8 agents; do the task without clerk."
+
+
+@pytest.mark.requirement("DELEG-17", "EVENT-10")
+async def test_a_sign_in_that_a_child_needs_pauses_the_parent_too(ports: MemoryPorts) -> None:
+    sign_in = raises(AgentAuthRequiredError("acme", "Sign in to acme."))
+    boss = team(ports, [DELEGATE, [*say("closed")]], [[sign_in], [*say("signed in")]])
+    await run(boss)
+    for run_id in ("boss-1", CHILD):
+        state = await ports.states.get(run_id)
+        assert (state.status, state.reason) == ("interrupted", "auth_required")
+    items = await run(boss, resume=True)
+    assert items[-1].kind is AgentYieldKind.FINAL
+    assert boss.model.requests[1].messages[-1].content == "signed in"
+
+
+@pytest.mark.requirement("DELEG-17")
+async def test_a_child_that_was_paused_by_hand_is_told_as_interrupted(ports: MemoryPorts) -> None:
+    boss = team(ports, [DELEGATE, [*say("later")]], [[*say("never")]])
+    await ports.signals.append(AgentSignal("p1", CHILD, AgentSignalKind.PAUSE))
+    items = await run(boss)
+    assert items[-1].kind is AgentYieldKind.FINAL
+    told = boss.model.requests[1].messages[-1]
+    assert told.content.startswith("clerk was interrupted and has not finished: The run was paused")
+
+
+@pytest.mark.requirement("DELEG-19")
+async def test_a_child_that_was_cancelled_by_itself_is_told_as_cancelled(
+    ports: MemoryPorts,
+) -> None:
+    boss = team(ports, [DELEGATE, [*say("then not")]], [[*say("never")]])
+    await ports.signals.append(AgentSignal("c1", CHILD, AgentSignalKind.CANCEL))
+    items = await run(boss)
+    assert items[-1].kind is AgentYieldKind.FINAL
+    assert boss.model.requests[1].messages[-1].content == "clerk was cancelled."
+
+
+@pytest.mark.requirement("DELEG-19")
+async def test_a_cancel_finds_a_child_that_was_never_started(ports: MemoryPorts) -> None:
+    """The call was planned and on disk when the process died; the child's first commit was not."""
+    boss = team(ports, [DELEGATE], [])
+
+    class Died(BaseException):
+        pass
+
+    async def die(info: CommitInfo) -> None:
+        if CHILD in info.name or dead:
+            dead.append(info.number)
+            raise Died
+
+    dead: list[int] = []
+    ports.store.before_commit = die
+    with pytest.raises(Died):
+        await run(boss)
+    ports.store.before_commit = None
+    await ports.advance(3600)
+    await ports.signals.append(AgentSignal("c1", "boss-1", AgentSignalKind.CANCEL))
+    items = await run(boss, resume=True)
+    assert items[-1].kind is AgentYieldKind.CANCEL
+    assert await ports.states.get_or_none(CHILD) is None
+
+
+@pytest.mark.requirement("LOOP-12")
+async def test_without_budget_nothing_is_delegated(ports: MemoryPorts) -> None:
+    boss = team(ports, [DELEGATE, [*say("did it myself")]], [])
+    runner = AgentRunner.for_agent_instance(boss)
+    limits = AgentExecutionLimits(max_tool_calls=1)
+    narrowed = replace(runner, narrowed_spec=replace(runner.agent.spec, limits=limits))
+    await drain(narrowed.run(RunAgentInput("boss-1", "go")))
+    told = boss.model.requests[1].messages[-1].content
+    assert "Nothing is left of the run's budget to delegate to clerk with." in told
+
+
+async def test_a_child_that_ends_without_an_event_is_told_as_a_failure(ports: MemoryPorts) -> None:
+    boss = team(ports, [DELEGATE], [])
+    runner = AgentRunner.for_agent_instance(boss)
+    kit = runner._kit(RunAgentInput("boss-1", "go"))
+
+    async def silent(_: ChildOrder) -> AsyncGenerator[AgentEvent, None]:
+        for event in ():
+            yield event
+
+    kit.open_child = silent
+    asked = ModelToolCall("teammate.clerk.delegate", {"instruction": "go"}, "c1")
+    started = CallState(
+        "boss-1/call/1.1",
+        asked,
+        "sha256:0",
+        CallStage.STARTED,
+        Idempotency.UNKNOWN,
+        delegate="clerk",
+    )
+    (outcome,) = await drain(run_delegate(kit, LoopProgress("boss-1"), started))
+    assert isinstance(outcome, CallReturned)
+    assert outcome.message.content == "clerk ended without a result."

@@ -21,11 +21,12 @@ from spakky.agent import (
     ISecretResolver,
     SecretField,
     SecretRef,
+    ToolApprovalRequirement,
     ToolEffects,
     agent_tool,
     on_signal,
 )
-from spakky.agent.json_value import FrozenObject
+from spakky.agent.json_value import FrozenObject, JsonValue
 from spakky.agent_testkit.desk import Bench
 from spakky.agent_testkit.memory.store import CommitInfo
 from spakky.agent_testkit.scripted_model import call, raises, returns, say
@@ -159,7 +160,7 @@ async def test_a_store_that_fails_before_anything_is_stored_ends_the_stream_with
     bench.ports.store.before_commit = away
     error = (await bench.run())[-1].payload
     assert (error.code, error.message) == ("agent.persistence", "The store is away.")
-    assert error.metadata["retryable"] is True
+    assert error.retryable is True
 
 
 # ---------------------------------------------------------------- tools
@@ -178,11 +179,11 @@ class Shapes:
         self.vault = Vault()
 
     @agent_tool(effects=ToolEffects.read_only(), idempotency=Idempotency.IDEMPOTENT)
-    async def repeat(self, token: Annotated[str, SecretField()]) -> dict[str, Any]:
+    async def repeat(self, token: Annotated[str, SecretField()]) -> dict[str, JsonValue]:
         """Repeat a secret everywhere."""
         return {token: [token, {"in": f"<{token}>"}], "n": 1, "on": True, "none": None}
 
-    @agent_tool(approval="required", effects=ToolEffects.read_only())
+    @agent_tool(approval=ToolApprovalRequirement.REQUIRED, effects=ToolEffects.read_only())
     async def fail(self, path: str) -> str:
         """Fail."""
         message = f"no {path}"

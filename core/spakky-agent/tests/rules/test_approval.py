@@ -212,15 +212,27 @@ def test_a_decision_that_cannot_be_read_is_refused_without_its_values(
     assert "s3cret" not in str(caught.value)
 
 
-def test_other_kinds_and_other_runs_are_refused() -> None:
-    with pytest.raises(AgentApprovalDecisionError, match="user_message"):
+@pytest.mark.parametrize("kind", [k for k in AgentSignalKind if k != "approval_decision"])
+def test_other_kinds_are_refused(kind: str) -> None:
+    with pytest.raises(AgentApprovalDecisionError, match=kind):
         parse_agent_approval_decision_signal(
-            decision_signal("user_message", request_id="a1", decision="approve")
+            decision_signal(kind, request_id="a1", decision="approve")
         )
-    with pytest.raises(AgentApprovalDecisionError, match="r2"):
+
+
+@pytest.mark.parametrize("other", [{"agent_state_id": "r0"}, {"agent_state_id": "r2"}])
+def test_decisions_of_other_runs_are_refused(other: dict[str, str]) -> None:
+    with pytest.raises(AgentApprovalDecisionError, match=other["agent_state_id"]):
         parse_agent_approval_decision_signal(
-            decision_signal(request_id="a1", decision="approve"),
-            request=open_request(agent_state_id="r2"),
+            decision_signal(request_id="a1", decision="approve"), request=open_request(**other)
+        )
+
+
+@pytest.mark.parametrize("other", ["a0", "a2", "A1"])
+def test_decisions_of_other_requests_are_refused(other: str) -> None:
+    with pytest.raises(AgentApprovalDecisionError, match=f"answers request {other}"):
+        parse_agent_approval_decision_signal(
+            decision_signal(request_id=other, decision="approve"), request=open_request()
         )
 
 

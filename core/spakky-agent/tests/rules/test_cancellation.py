@@ -60,10 +60,13 @@ def test_a_cancellation_begins_with_a_state_of_its_own(status: AgentStatus) -> N
 
 @pytest.mark.requirement("CANCEL-1", "STATE-6")
 def test_what_cannot_be_cancelled_is_refused() -> None:
-    with pytest.raises(AgentValueError, match="user_message"):
-        begin_agent_cancellation(ACTIVE, AgentSignal("s", "r1", AgentSignalKind.USER_MESSAGE))
-    with pytest.raises(AgentValueError, match="r2"):
-        begin_agent_cancellation(ACTIVE, AgentSignal("s", "r2", AgentSignalKind.CANCEL))
+    for kind in AgentSignalKind:
+        if kind is not AgentSignalKind.CANCEL:
+            with pytest.raises(AgentValueError, match=kind.value):
+                begin_agent_cancellation(ACTIVE, AgentSignal("s", "r1", kind))
+    for other in ("r0", "r2"):
+        with pytest.raises(AgentValueError, match=other):
+            begin_agent_cancellation(ACTIVE, AgentSignal("s", other, AgentSignalKind.CANCEL))
     with pytest.raises(AgentLifecycleError):
         begin_agent_cancellation(AgentState("r1", "desk", AgentStatus.COMPLETED), CANCEL)
 
@@ -84,6 +87,21 @@ async def test_all_succeeded_or_skipped_ends_as_cancelled() -> None:
     ended = complete_agent_cancellation(begin_agent_cancellation(ACTIVE, CANCEL), report)
     assert ended.status is AgentStatus.CANCELLED
     assert ended.reason is AgentStateReason.CANCELLATION_REQUESTED
+
+
+async def test_a_signal_and_a_report_that_were_read_from_a_store_belong_to_their_run() -> None:
+    """Ids are equal, not the same object."""
+
+    def stored(text: str) -> str:
+        return "".join(list(text))
+
+    long_id = "tenant-7/run-1"
+    state = AgentState(stored(long_id), "desk", AgentStatus.ACTIVE)
+    begun = begin_agent_cancellation(
+        state, AgentSignal("s1", stored(long_id), AgentSignalKind.CANCEL)
+    )
+    report = AgentCancellationCleanupReport(state_id=stored(long_id), signal_id="s1", outcomes=())
+    assert complete_agent_cancellation(begun, report).status is AgentStatus.CANCELLED
 
 
 @pytest.mark.requirement("CANCEL-3", "CANCEL-6")
@@ -120,8 +138,8 @@ async def test_a_cleanup_that_never_ends_counts_as_failed() -> None:
 
 async def test_a_report_of_another_run_or_before_the_beginning_completes_nothing() -> None:
     report = await cleaned()
-    other = AgentState("r2", "desk", AgentStatus.CANCELLING)
-    with pytest.raises(AgentValueError, match="r2"):
-        complete_agent_cancellation(other, report)
+    for other in ("r0", "r2"):
+        with pytest.raises(AgentValueError, match=other):
+            complete_agent_cancellation(AgentState(other, "desk", AgentStatus.CANCELLING), report)
     with pytest.raises(AgentLifecycleError):
         complete_agent_cancellation(ACTIVE, report)

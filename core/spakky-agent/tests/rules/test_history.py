@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from spakky.agent.contracts.model_message import ModelMessage, ModelMessageRole, ModelToolCall
 from spakky.agent.rules.history import (
+    EXECUTED_KEY,
     OUTCOME_UNKNOWN,
     answer_call,
     repair_history,
+    show_executed,
     used_call_ids,
 )
 
@@ -95,3 +97,47 @@ def test_every_call_id_of_a_history_is_known() -> None:
     calls = (ModelToolCall("a", {}, "1"), ModelToolCall("b", {}))
     history = [ModelMessage(ROLE.USER, "x"), ModelMessage(ROLE.ASSISTANT, "", tool_calls=calls)]
     assert used_call_ids(history) == {"1"}
+
+
+def asked(*ids: str, **arguments: int) -> ModelMessage:
+    calls = tuple(ModelToolCall("pay", arguments, item) for item in ids)
+    return ModelMessage(ROLE.ASSISTANT, "", tool_calls=calls)
+
+
+def told(call_id: str, **metadata: object) -> ModelMessage:
+    return ModelMessage(ROLE.TOOL, "ok", metadata, tool_call_id=call_id, tool_name="pay")  # type: ignore[arg-type]  # JSON values
+
+
+@pytest.mark.requirement("HITL-14")
+def test_the_model_is_shown_the_arguments_that_ran() -> None:
+    history = (asked("c1", "c2", amount=5), told("c1", **{EXECUTED_KEY: {"amount": 3}}), told("c2"))
+    shown = show_executed(history)
+    assert [call.arguments for call in shown[0].tool_calls] == [{"amount": 3}, {"amount": 5}]
+    assert shown[1:] == history[1:]
+
+
+def test_a_history_in_which_nobody_changed_anything_is_shown_as_it_is() -> None:
+    history = [asked("c1", amount=5), told("c1"), told("c1", **{EXECUTED_KEY: "damaged"})]
+    shown = show_executed(history)
+    assert shown == tuple(history)
+    assert shown[0] is history[0]
+
+
+def test_a_long_history_is_repaired_to_its_end() -> None:
+    pairs = [message for n in range(200) for message in (asked(f"c{n}"), told(f"c{n}"))]
+    assert repair_history(pairs) == tuple(pairs)
+    assert repair_history(pairs[:-1])[-1].content == OUTCOME_UNKNOWN
+
+
+def test_answers_from_a_store_find_their_calls() -> None:
+    """Ids are equal, not the same object."""
+    stored = "".join(["call", "_1_1"])
+    history = (asked("call_1_1"), told(stored))
+    assert repair_history(history) == history
+
+
+def test_an_answer_says_by_itself_that_its_call_ran_well() -> None:
+    plain_answer = answer_call(ModelToolCall("pay", {}, "c1"), "ok")
+    assert plain_answer.metadata == {}
+    failed = answer_call(ModelToolCall("pay", {}, "c1"), "no", is_error=True, ran=False)
+    assert failed.metadata == {"is_error": True, "not_run": True}

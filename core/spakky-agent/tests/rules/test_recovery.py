@@ -174,3 +174,41 @@ def test_boundary_evidence_that_cannot_be_read_is_named(key: str, value: Any) ->
     damaged = AgentEvidence("e9", "r1", AgentEvidenceKind.ACTION_BOUNDARY, {**GOOD, key: value})
     with pytest.raises(AgentCheckpointError, match="e9"):
         plan_agent_resume(ACTIVE, [damaged])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.requirement("RECOV-2")
+def test_the_last_boundary_is_the_one_that_is_skipped(count: int) -> None:
+    points = [point(f"t{n}") for n in range(count) for point in (before, after)]
+    plan = plan_agent_resume(ACTIVE, record(*points))
+    assert plan.boundary is not None
+    assert plan.boundary.action_id == f"t{count - 1}"
+
+
+@pytest.mark.parametrize("idempotency", [Idempotency.IDEMPOTENT, Idempotency.NON_IDEMPOTENT])
+@pytest.mark.requirement("RECOV-4", "RECOV-5")
+def test_of_several_open_calls_the_oldest_is_named(idempotency: Idempotency) -> None:
+    points = [before(f"t{n}", idempotency) for n in (1, 2, 3)]
+    plan = plan_agent_resume(ACTIVE, record(*points))
+    assert plan.boundary is not None
+    assert plan.boundary.action_id == "t1"
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("decided", [0, 1, 2])
+@pytest.mark.requirement("RECOV-6")
+def test_a_wait_is_decided_by_the_request_that_its_own_boundary_names(
+    position: int, decided: int
+) -> None:
+    """Three waits, of which two were ended; the ids in the store are equal, not the same objects."""
+    waits = [
+        POINT.before_approval_wait(f"wait{n}", metadata={"approval_id": f"a{n}"}) for n in range(3)
+    ]
+    ended = [POINT.after_approval_wait(f"wait{n}") for n in range(3) if n != position]
+    signal = AgentSignal(
+        "s1", "r1", AgentSignalKind.APPROVAL_DECISION, {"request_id": f"a{decided}"}
+    )
+    evidence = record(*waits, *ended)
+    plan = plan_agent_resume(AgentState("r1", "desk", AgentStatus.INTERRUPTED), evidence, (signal,))
+    expected = AgentResumeAction.RETRY if position == decided else AgentResumeAction.REQUIRE_HITL
+    assert plan.action is expected

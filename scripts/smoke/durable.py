@@ -102,11 +102,11 @@ class NoteAgent:
 
 def import_everything() -> int:
     """Import every module of every plugin; gives how many there are."""
-    # Alembic runs the migration environment itself.
+    # Alembic runs the migration environment itself, and the second transport belongs to an extra.
     modules = [
         module.name
         for module in pkgutil.walk_packages(spakky.plugins.__path__, "spakky.plugins.")
-        if ".migrations" not in module.name
+        if ".migrations" not in module.name and not module.name.endswith(".aiohttp_transport")
     ]
     for name in modules:
         importlib.import_module(name)

@@ -279,3 +279,10 @@ def test_while_the_rest_of_a_batch_runs_nothing_else_is_marked() -> None:
         call(3, concurrent=True),
     )
     assert anticipate(running, SPEC) is running
+
+
+@pytest.mark.parametrize("stage", [GATED, PENDING, DONE])
+def test_an_action_is_anticipated_beside_calls_that_stand_elsewhere(stage: CallStage) -> None:
+    other = call(1, stage)
+    after = anticipate(progress(Phase.POLLING, other, call(2)), SPEC)
+    assert after.calls == (other, call(2, STARTED))

@@ -1,6 +1,8 @@
 """Rare turns of a whole run: stores, hooks, adapters and teammates that answer in ways which the others do not."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -9,6 +11,7 @@ import pytest
 from spakky.agent import (
     AgentAuthRequiredError,
     AgentEvidenceKind,
+    AgentModelError,
     AgentPersistenceError,
     AgentRunEndedError,
     AgentRunRefusedError,
@@ -19,14 +22,22 @@ from spakky.agent import (
     AgentYieldKind,
     Idempotency,
     ISecretResolver,
+    Progress,
+    ResultBudget,
     SecretField,
     SecretRef,
+    TimeoutPolicy,
     ToolApprovalRequirement,
     ToolEffects,
     agent_tool,
     on_signal,
 )
 from spakky.agent.json_value import FrozenObject, JsonValue
+from spakky.agent.loop.frames import ApprovalAsked, CallFinished, RunCancelled, TextShown
+from spakky.agent.loop.outcomes import StopReason
+from spakky.agent.loop.progress import CancelOrder
+from spakky.agent.loop.run import run_frames
+from spakky.agent.loop.watcher import WatchTimes
 from spakky.agent_testkit.desk import Bench
 from spakky.agent_testkit.memory.store import CommitInfo
 from spakky.agent_testkit.scripted_model import call, raises, returns, say
@@ -211,3 +222,125 @@ async def test_the_model_is_told_which_arguments_failed_where_a_person_changed_t
     asked, told = bench.model.requests[1].messages[-2:]
     assert told.content == "no b"
     assert asked.tool_calls[0].arguments == {"path": "b"}
+
+
+class Timed:
+    """Tools with bounds of their own."""
+
+    def __init__(self) -> None:
+        self.ledger: list[str] = []
+
+    @agent_tool(timeout=TimeoutPolicy(seconds=0.01))
+    async def wait(self) -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return "never"
+
+    @agent_tool()
+    async def own(self) -> str:
+        """Raise a timeout of its own."""
+        raise TimeoutError
+
+    @agent_tool(result_budget=ResultBudget(max_bytes=8))
+    async def tell(self, text: str) -> str:
+        """Tell a text."""
+        return text
+
+
+@pytest.mark.requirement("TOOL-9")
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("wait", "agent.tool.timeout", "wait took longer than 0.01 seconds."),
+        ("own", "agent.tool.failed", "own raised TimeoutError."),
+    ],
+)
+async def test_a_tool_that_takes_too_long_is_told_apart_from_one_that_says_so_itself(
+    build: Build, name: str, code: str, message: str
+) -> None:
+    bench = build([[*call(name)]], base=Timed)
+    error = (await bench.run())[-1].payload
+    assert (error.code, error.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("12345678", "12345678"), ("123456789", "12345678"), ("1234567ü", "1234567")]
+)
+async def test_a_result_is_cut_at_its_budget_and_never_inside_a_character(
+    build: Build, text: str, told: str
+) -> None:
+    bench = build([[*call("tell", {"text": text})], [*say("ok")]], base=Timed)
+    await bench.run()
+    content = bench.model.requests[1].messages[-1].content
+    assert content.startswith(told)
+    assert (content == told) is (text == told)
+
+
+async def test_a_models_own_error_keeps_its_code_and_whether_to_try_again(build: Build) -> None:
+    busy = AgentModelError("Too busy.", code="agent.model.rate_limit", retryable=True)
+    error = (await build([[raises(busy)]]).run())[-1].payload
+    assert (error.code, error.message, error.retryable) == (
+        "agent.model.rate_limit",
+        "Too busy.",
+        True,
+    )
+
+
+class Heard:
+    ledger: tuple[str, ...] = ()
+
+    @on_signal(AgentSignalKind.EXTERNAL_EVENT)
+    async def on_event(self, signal: AgentSignal) -> AsyncGenerator[AgentYield[object], None]:
+        yield AgentYield(AgentYieldKind.PROGRESS, Progress(f"heard {signal.id}"))
+        yield AgentYield(AgentYieldKind.PROGRESS, Progress("and again"))
+
+
+async def test_everything_that_a_hook_shows_is_shown_in_order(build: Build) -> None:
+    bench = build([[*say("ok")]], base=Heard, accepted_signals=MESSAGES)
+    await bench.signal(AgentSignalKind.EXTERNAL_EVENT)
+    items = await bench.run()
+    shown = [i.payload.message for i in items if i.kind is AgentYieldKind.PROGRESS]
+    assert shown == ["heard signal-1", "and again"]
+
+
+# ---------------------------------------------------------------- stops between two waits
+
+
+async def shown_after_trip(bench: Bench, kind: type[object]) -> list[object]:
+    """Trip the gate while the caller holds a frame of some kind, and give what is still shown."""
+    kit = bench.runner()._kit(bench.input())
+    after: list[object] | None = None
+    async with asyncio.timeout(5), aclosing(run_frames(kit, WatchTimes())) as frames:
+        async for frame in frames:
+            if after is not None:
+                after.append(frame)
+            elif isinstance(frame, kind):
+                await bench.signal(AgentSignalKind.CANCEL)
+                kit.gate.trip(StopReason.CANCEL, CancelOrder("signal-1", "enough"))
+                after = []
+    assert after is not None
+    return after
+
+
+@pytest.mark.requirement("CANCEL-2")
+async def test_no_further_token_is_shown_once_the_run_is_stopped(build: Build) -> None:
+    bench = build([[*say("one two three", chunk=4)]])
+    after = await shown_after_trip(bench, TextShown)
+    assert not [frame for frame in after if isinstance(frame, TextShown)]
+    assert isinstance(after[-1], RunCancelled)
+    assert bench.model.closed == 1
+
+
+@pytest.mark.requirement("CANCEL-2")
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [(call("file.read", {"path": "a"}), CallFinished), (PAY, ApprovalAsked)],
+)
+async def test_a_stop_that_comes_between_two_steps_holds_up_the_next_one(
+    build: Build, asked: Any, kind: type[object]
+) -> None:
+    bench = build([[*asked], [*say("never")]])
+    after = await shown_after_trip(bench, kind)
+    assert isinstance(after[-1], RunCancelled)
+    assert len(bench.model.requests) == 1
+    assert await standing(bench) == ("cancelled", "cancellation_requested")

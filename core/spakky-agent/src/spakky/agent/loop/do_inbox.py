@@ -158,8 +158,8 @@ async def _call_hook(
             async for item in items:
                 if item.kind in _CLOSING:
                     message = f"Signal hook {key} yielded {item.kind.value}, which only the loop may; yield progress instead."
+                    # Nobody reads on after it: this generator, and with it the hook, is closed here.
                     yield HookBroke("agent.hook.failed", message)
-                    return
                 yield HookShown(item)
     except AbstractSpakkyAgentError as error:
         yield HookBroke(error.code, str(error))

@@ -57,7 +57,7 @@ async def open_run(kit: RunKit, progress: Progress) -> AsyncGenerator[Frame | Ou
 async def _create(kit: RunKit, progress: Progress) -> Progress:
     run_input = kit.run_input
     if not run_input.instruction.strip():
-        message = f"No run has the id {run_input.state_id}, and there is no instruction to start one with."
+        message = f"No run has the id {run_input.state_id}, and there is no instruction to start one with; give an instruction, or the state_id of a run to resume."
         raise AgentRunRefusedError(message)
     injected = repair_history(run_input.message_history)
     instruction = ModelMessage(ModelMessageRole.USER, clean_text(run_input.instruction))
@@ -85,7 +85,7 @@ async def _show_again(kit: RunKit, restored: Progress) -> AsyncGenerator[Frame |
     settled = replace(restored, phase=Phase.SETTLED)
     yield Opened(settled)
     if restored.ending is None:
-        message = f"Run {kit.run_id} has ended, but its ending was not stored."
+        message = f"Run {kit.run_id} has ended, but its ending was not stored; look its evidence up, and start another run under another state_id."
         raise AgentRunEndedError(message)
     yield RunStarted(resumed=True)
     outcome = Settled(restored.ending)

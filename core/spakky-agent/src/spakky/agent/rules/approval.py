@@ -112,7 +112,7 @@ def parse_agent_approval_decision_signal(
             the wrong shape. The message never repeats the payload's values.
     """
     if signal.kind is not AgentSignalKind.APPROVAL_DECISION:
-        message = f"Signal {signal.id} has kind {signal.kind.value}, not approval_decision."
+        message = f"Signal {signal.id} has kind {signal.kind.value}, not approval_decision; consume it as what it is."
         raise AgentApprovalDecisionError(message)
     decision = _read_decision(signal)
     request_id = _read_text(signal, "request_id")
@@ -184,10 +184,10 @@ def _check_fits(
     request: AgentApprovalRequest,
 ) -> None:
     if signal.agent_state_id != request.agent_state_id:
-        message = f"Approval decision {signal.id} belongs to run {signal.agent_state_id}, the request to run {request.agent_state_id}."
+        message = f"Approval decision {signal.id} belongs to run {signal.agent_state_id}, the request to run {request.agent_state_id}; append it to the run that asked."
         raise AgentApprovalDecisionError(message)
     if request_id != request.id:
-        message = f"Approval decision {signal.id} answers request {request_id}, but the open one is {request.id}."
+        message = f"Approval decision {signal.id} answers request {request_id}, but the open one is {request.id}; read the open request again."
         raise AgentApprovalDecisionError(message)
     if decision not in request.allowed_decisions:
         allowed = ", ".join(allowed.value for allowed in request.allowed_decisions)

@@ -25,11 +25,12 @@ def begin_agent_cancellation(state: AgentState, signal: AgentSignal) -> AgentSta
         AgentLifecycleError: The run has ended.
     """
     if signal.kind is not AgentSignalKind.CANCEL:
-        message = f"Signal {signal.id} has kind {signal.kind.value}, not cancel."
+        message = f"Signal {signal.id} has kind {signal.kind.value}, not cancel; only a CANCEL signal begins a cancellation."
         raise AgentValueError(message)
     if signal.agent_state_id != state.id:
         message = (
-            f"Signal {signal.id} belongs to run {signal.agent_state_id}, not to run {state.id}."
+            f"Signal {signal.id} belongs to run {signal.agent_state_id}, not to run {state.id}; "
+            "load the state of its own run."
         )
         raise AgentValueError(message)
     return apply_move(state, Trigger.BEGIN_CANCEL)
@@ -80,7 +81,7 @@ def complete_agent_cancellation(
         AgentLifecycleError: The run is not CANCELLING.
     """
     if report.state_id != state.id:
-        message = f"The cleanup report belongs to run {report.state_id}, not to run {state.id}."
+        message = f"The cleanup report belongs to run {report.state_id}, not to run {state.id}; load the state of its own run."
         raise AgentValueError(message)
     return apply_move(
         state, Trigger.FINISH_CANCEL if report.cleanup_succeeded else Trigger.FAIL_CLEANUP

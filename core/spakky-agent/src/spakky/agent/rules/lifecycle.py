@@ -122,17 +122,28 @@ ENDED: frozenset[AgentStatus] = frozenset(status for status, moves in TABLE.item
 """The statuses that nothing moves: an ended run is never opened again."""
 
 
-def decide_move(status: AgentStatus, trigger: Trigger) -> Standing:
+def decide_move(status: AgentStatus, trigger: Trigger, run: str = "The run") -> Standing:
     """Look up where a trigger moves a status.
+
+    Args:
+        status: Where the run stands.
+        trigger: What is to happen.
+        run: How an error names the run.
 
     Raises:
         AgentLifecycleError: The table has no such row.
     """
     standing = TABLE[status].get(trigger)
     if standing is None:
-        message = f"A run that is {status.value} cannot {trigger.value.replace('_', ' ')}."
+        moves = ", ".join(_in_words(move) for move in TABLE[status])
+        hint = f"it can {moves}" if moves else "it has ended, so start another one"
+        message = f"{run} is {status.value} and cannot {_in_words(trigger)}; {hint}."
         raise AgentLifecycleError(message)
     return standing
+
+
+def _in_words(trigger: Trigger) -> str:
+    return trigger.value.replace("_", " ")
 
 
 def standing_of(state: AgentState) -> Standing:
@@ -147,7 +158,7 @@ def apply_move(state: AgentState, trigger: Trigger) -> AgentState:
     Raises:
         AgentLifecycleError: The table has no such row.
     """
-    standing = decide_move(state.status, trigger)
+    standing = decide_move(state.status, trigger, f"Run {state.id}")
     return replace(
         state, status=standing.status, transition=standing.transition, reason=standing.reason
     )

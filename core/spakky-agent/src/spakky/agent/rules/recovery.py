@@ -106,7 +106,7 @@ def _boundary(piece: AgentEvidence) -> AgentResumeBoundary:
             evidence_id=piece.id,
         )
     except ValueError as error:
-        message = f"Boundary evidence {piece.id} cannot be read ({error}); it was not written by this framework."
+        message = f"Boundary evidence {piece.id} cannot be read ({error}); it was not written by this framework. Restore the row from a backup, or end the run with a CANCEL signal."
         raise AgentCheckpointError(message) from error
 
 

@@ -309,8 +309,8 @@ def test_the_open_requests_of_a_stored_run_are_read_in_the_models_order() -> Non
     request = AgentApprovalRequest(
         "a1", "r", AgentApprovalBoundaryKind.TOOL_INVOCATION, "Pay?", ToolRisk(), "r/call/1.1"
     )
-    stored = dump_checkpoint(one_call(request=request))
-    waiting = dict(stored["calls"][0], stage="waiting")  # type: ignore[index, call-overload]  # it holds one call
+    stored: dict[str, Any] = json.loads(json.dumps(dump_checkpoint(one_call(request=request))))
+    waiting = dict(stored["calls"][0], stage="waiting")
     done, bare = dict(waiting, stage="done"), dict(waiting, request=None)
     state = replace(state, checkpoint=FrozenObject({"calls": [done, waiting, bare]}))
     assert open_approval_requests(state) == (request,)

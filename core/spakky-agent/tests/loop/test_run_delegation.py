@@ -341,7 +341,8 @@ async def test_a_child_that_ends_without_an_event_is_told_as_a_failure(ports: Me
     kit = runner._kit(RunAgentInput("boss-1", "go"))
 
     async def silent(_: ChildOrder) -> AsyncGenerator[AgentEvent, None]:
-        for event in ():
+        events: tuple[AgentEvent, ...] = ()
+        for event in events:
             yield event
 
     kit.open_child = silent

@@ -154,7 +154,7 @@ async def test_a_lease_that_cannot_be_given_back_is_logged_and_runs_out(
         message = "The store is away."
         raise AgentPersistenceError(message)
 
-    bench.ports.store.release = fail  # type: ignore[method-assign]  # the store breaks at this one call
+    bench.ports.store.release = fail  # type: ignore[method-assign, assignment]  # the store breaks at this one call
     assert (await bench.run())[-1].kind is AgentYieldKind.FINAL
     assert "The lease of run run-1 could not be given back: The store is away." in caplog.messages
 

@@ -87,7 +87,7 @@ async def test_a_reference_in_an_open_argument_stays_a_reference(build: Build) -
 
 @pytest.mark.requirement("SAFE-2", "SAFE-9")
 async def test_references_are_resolved_wherever_a_declared_secret_lies(build: Build) -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "logins": [
             {"user": "secret://a", "password": "secret://a"},
             {"user": "kim", "password": "secret://b"},

@@ -1,5 +1,7 @@
 """The status table: every status meets every trigger."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from spakky.agent.contracts.state import (
@@ -117,3 +119,10 @@ def test_a_move_changes_the_three_columns_and_nothing_else() -> None:
 
 def test_a_state_without_a_transition_is_pending() -> None:
     assert standing_of(AgentState("r", "desk", AgentStatus.CREATED)) == CREATED
+
+
+def test_a_standing_is_a_value() -> None:
+    standing = decide_move(AgentStatus.CREATED, Trigger.START)
+    with pytest.raises(FrozenInstanceError):
+        standing.reason = None  # type: ignore[misc]  # what is refused
+    assert hash(standing) == hash(decide_move(AgentStatus.CREATED, Trigger.START))

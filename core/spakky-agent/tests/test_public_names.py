@@ -170,3 +170,9 @@ def test_every_public_class_and_function_says_what_it_is() -> None:
         and not (inspect.getdoc(target) or "").strip()
     ]
     assert silent == []
+
+
+def test_public_names_are_listed_before_they_are_loaded_and_others_are_refused() -> None:
+    assert set(spakky.agent.__all__) <= set(dir(spakky.agent))
+    with pytest.raises(AttributeError, match="no attribute 'AgentRuner'"):
+        getattr(spakky.agent, "AgentRuner")  # noqa: B009 - a misspelt name, which the checker would refuse

@@ -124,6 +124,20 @@ def test_a_look_at_more_than_one_character_is_refused(expression: str) -> None:
         StreamingSensitivePattern("key", expression)
 
 
+@pytest.mark.parametrize(
+    "repeats", ["{1,3}", "{2,5}", "{3,6}", "{5}", "{0,2}", "{4,}", "?", "*", "+"]
+)
+@pytest.mark.parametrize("count", [1, 2, 5, 9, 20])
+def test_repeats_are_bounded_as_in_re(repeats: str, count: int) -> None:
+    expression, text = f"x(?:ab){repeats}", "x" + "ab" * count + "."
+    scanner = PatternScanner(PatternProgram(expression))
+    for place, character in enumerate(text):
+        before = text[place - 1] if place else None
+        scanner.feed(character, 0, 1, place, before)
+    scanner.close(None, len(text))
+    assert list(scanner.matches) == [match.span() for match in re.finditer(expression, text)]
+
+
 def test_a_match_is_final_once_nothing_at_or_before_its_start_is_open() -> None:
     scanner = PatternScanner(PatternProgram("ab+"))
     assert not scanner.has_final
@@ -189,7 +203,7 @@ def test_a_match_of_one_character_at_the_very_beginning_is_waited_for() -> None:
 
 
 @pytest.mark.requirement("STREAM-9")
-@pytest.mark.parametrize("start", [0, 4, 300])
+@pytest.mark.parametrize("start", [0, 4, 5, 300])
 def test_a_text_of_unknown_origin_is_searched_with_its_own_places(start: int) -> None:
     auditor = auditor_of("ab+")
     auditor.see("", [raw("abb", start)])

@@ -215,9 +215,12 @@ async def test_a_stateless_parent_is_told_that_its_child_waits(ports: MemoryPort
 
 
 @pytest.mark.requirement("DELEG-20")
-async def test_agents_that_delegate_in_a_circle_are_stopped(ports: MemoryPorts) -> None:
-    @Agent(spec=AgentExecutionSpec(name="ping", teammates=(AgentTeammate("peer", pod=DeskTools),)))
-    class Ping:
+async def test_agents_that_delegate_to_themselves_are_stopped(ports: MemoryPorts) -> None:
+    class Peer:
+        pass
+
+    @Agent(spec=AgentExecutionSpec(name="ping", teammates=(AgentTeammate("peer", pod=Peer),)))
+    class Ping(Peer):
         def __init__(self, model: IAgentModel) -> None:
             self.model = model
             self.peer: Any = None
@@ -226,12 +229,12 @@ async def test_agents_that_delegate_in_a_circle_are_stopped(ports: MemoryPorts) 
     model = ScriptedModel([ask, [*say("gave up")]])
     first = Ping(model)
     first.peer = first
-    runner = AgentRunner(
-        agent=Agent.get(Ping), target=first, model=model, teammates={"peer": first}
-    )
+    runner = AgentRunner.for_agent_instance(first)
     events = await drain(runner.run_events(RunAgentInput("p1", "go")))
     assert isinstance(events[-1], RunFinishedEvent)
-    assert "circle" in model.requests[1].messages[-1].content
+    assert model.requests[1].messages[-1].content == (
+        "peer could not be run: ping is already at work above this run; agents cannot delegate in a circle."
+    )
     assert ports.store.commits == 0
 
 

@@ -204,8 +204,11 @@ def test_a_match_of_one_character_at_the_very_beginning_is_waited_for() -> None:
 
 @pytest.mark.requirement("STREAM-9")
 @pytest.mark.parametrize("start", [0, 4, 5, 300])
-def test_a_text_of_unknown_origin_is_searched_with_its_own_places(start: int) -> None:
-    auditor = auditor_of("ab+")
+@pytest.mark.parametrize("expression", ["ab+", r"ab+\b", r"ab+(?!b)", r"ab+\Z"])
+def test_a_text_of_unknown_origin_is_searched_with_its_own_places(
+    start: int, expression: str
+) -> None:
+    auditor = auditor_of(expression)
     auditor.see("", [raw("abb", start)])
     assert missed(auditor) == [(start, start + 3)]
 

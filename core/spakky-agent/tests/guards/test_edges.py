@@ -2,23 +2,28 @@
 
 import json
 import re
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
 from spakky.agent.error import AgentValueError
+from spakky.agent.guards.exposure import ContextExposurePolicy, EvidenceExposurePolicy
 from spakky.agent.guards.field_paths import path_reaches_value
 from spakky.agent.guards.pattern_program import PatternProgram
 from spakky.agent.guards.pattern_scanner import PatternScanner
 from spakky.agent.guards.pattern_syntax import combine_flags
 from spakky.agent.guards.redact import redact_text, sensitive_values
 from spakky.agent.guards.sensitive import (
+    CredentialRef,
     MaskingPolicy,
     SecretField,
+    SecretRef,
     SensitiveFieldDescriptor,
     mask_text,
 )
 from spakky.agent.guards.stream_audit import BLOCK_SIZE, StreamAuditor
 from spakky.agent.guards.stream_redaction import (
+    DEFAULT_BUFFER_SIZE,
     StreamingRedactionPolicy,
     StreamingRedactionSession,
 )
@@ -272,3 +277,60 @@ def test_a_contest_is_settled_alike_wherever_in_the_text_it_is_held(lead: int) -
         assert result.audit is not None
         assert result.audit.missed_count == 0
         assert result.audit.over_redacted_count == 0
+
+
+# ---------------------------------------------------------------- anchors and defaults
+
+
+@pytest.mark.parametrize("expression", ["(?m)^ab$", r"(?m)\Aab", "^ab", r"ab\Z", r"(?m)ab\Z"])
+@pytest.mark.parametrize("text", ["ab", "\nab\n", "\tab", "c\nab\nab", "ab\nc", "xab", "ab\n"])
+def test_anchors_hold_where_those_of_re_do(expression: str, text: str) -> None:
+    scanner = PatternScanner(PatternProgram(expression))
+    for place, character in enumerate(text):
+        scanner.feed(character, 0, 1, place, text[place - 1] if place else None)
+    scanner.close(None, len(text))
+    assert list(scanner.matches) == [match.span() for match in re.finditer(expression, text)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("aaab|ab", "aab"),
+        ("aaab|ab", "aaaab ab"),
+        (r"aaab|ab\Z", "aab"),
+        (r"aab\b|b\b", "ab"),
+        (r"aabc|ab\b", "aab"),
+    ],
+)
+def test_a_later_beginning_matches_when_an_earlier_one_fails(expression: str, text: str) -> None:
+    scanner = PatternScanner(PatternProgram(expression))
+    scanner.feed(text, 0, len(text), 0, None)
+    scanner.close(None, len(text))
+    assert list(scanner.matches) == [match.span() for match in re.finditer(expression, text)]
+
+
+def test_the_defaults_of_policies_show_no_metadata_of_schemas_and_keep_that_of_evidence() -> None:
+    assert ContextExposurePolicy().include_sensitive_schema_metadata is False
+    assert EvidenceExposurePolicy().include_sensitive_metadata is True
+    assert DEFAULT_BUFFER_SIZE == 64
+    audit = StreamAuditor([], 1).close()
+    assert audit == replace(audit, over_redacted_count=0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ContextExposurePolicy(),
+        EvidenceExposurePolicy(),
+        SecretField(),
+        SecretRef("a"),
+        CredentialRef("a"),
+        PIN[0],
+        StreamingRedactionPolicy(()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_guard_relies_on_cannot_be_changed(value: object) -> None:
+    name = next(iter(value.__dataclass_fields__))  # type: ignore[attr-defined]  # all are dataclasses
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, name, None)

@@ -327,7 +327,6 @@ async def test_a_cancel_finds_a_child_that_was_never_started(ports: MemoryPorts)
     assert await ports.states.get_or_none(CHILD) is None
 
 
-@pytest.mark.requirement("LOOP-12")
 async def test_without_budget_nothing_is_delegated(ports: MemoryPorts) -> None:
     boss = team(ports, [DELEGATE, [*say("did it myself")]], [])
     runner = AgentRunner.for_agent_instance(boss)

@@ -88,7 +88,6 @@ def decision(kind: str, **payload: Any) -> AgentSignal:
     return AgentSignal("d1", "run-1", AgentSignalKind.APPROVAL_DECISION, answer)
 
 
-@pytest.mark.requirement("RECOV-11")
 async def test_an_approved_call_of_a_tool_that_is_gone_is_answered_to_the_model(
     build: Build,
 ) -> None:
@@ -195,7 +194,7 @@ async def test_a_call_in_doubt_whose_arguments_were_not_kept_cannot_simply_run_a
     assert "supply its result" in (decided.call.note or "")
 
 
-@pytest.mark.requirement("HITL-11")
+@pytest.mark.requirement("HITL-6")
 @pytest.mark.parametrize("answer", [{"decision": "perhaps"}, {"decision": "modify"}, {}])
 async def test_a_decision_that_cannot_be_read_leaves_the_request_open(
     build: Build, answer: dict[str, Any]

@@ -56,7 +56,6 @@ async def standing(bench: Bench) -> tuple[str, str | None]:
 # ---------------------------------------------------------------- opening
 
 
-@pytest.mark.requirement("RECOV-10")
 async def test_an_unknown_run_without_an_instruction_is_refused(build: Build) -> None:
     bench = build([])
     with pytest.raises(AgentRunRefusedError, match="No run has the id run-1"):
@@ -85,7 +84,6 @@ async def test_an_ended_run_whose_ending_is_missing_in_the_store_says_so(build: 
         (AgentSignalKind.USER_MESSAGE, {"message": "  "}),
     ],
 )
-@pytest.mark.requirement("SIG-4")
 async def test_a_signal_that_nothing_can_be_done_with_is_consumed_and_put_on_record(
     build: Build, kind: AgentSignalKind, payload: dict[str, Any]
 ) -> None:
@@ -247,7 +245,6 @@ class Timed:
         return text
 
 
-@pytest.mark.requirement("TOOL-9")
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [

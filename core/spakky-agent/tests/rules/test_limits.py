@@ -88,7 +88,6 @@ def narrowed(
     return result.limits
 
 
-@pytest.mark.requirement("LOOP-12")
 @pytest.mark.parametrize(
     ("own", "parent", "spent", "budget", "field", "bound"),
     [
@@ -128,7 +127,6 @@ def vars_of(limits: AgentExecutionLimits | None) -> dict[str, Any]:
     return {name: getattr(limits, name) for name in limits.__dataclass_fields__}
 
 
-@pytest.mark.requirement("LOOP-12")
 @pytest.mark.parametrize(
     ("parent", "spent"),
     [
